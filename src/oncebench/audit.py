@@ -1,0 +1,488 @@
+"""The one judge: `(history, state before, state after) -> findings`. Pure, exact, in linear time.
+
+Per id the specification is a write-once register, so linearizability (Herlihy and Wing, 1990) needs no
+search. Whoever applies comes first; all others of that id must not have ended before it began:
+
+* nobody or one answers `applied`; if nobody does, one call without a conclusive answer may stand for it;
+* `duplicate` is right for the applied quantity, `conflict` for any other, at or after the applying call;
+* a register that was written before the run stays as it is.
+
+What the answers claim is held against what an independent connection read: the inbox, the total, and,
+where there is one, the witness, which knows who changed what.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from oncebench.messages import DEADLINE, NEVER, Event, History, Operation, Outcome, State, Witness
+
+if TYPE_CHECKING:
+    from oncebench.messages import Flags, Ints
+
+MOST_EXAMPLES = 5
+"""Violations of one kind that are written out; the rest are counted."""
+_MOST_OPERATIONS = 6
+
+
+class Verdict(enum.StrEnum):
+    """What a run says of a receiver."""
+
+    SOUND = "sound"
+    """Nothing wrong in what was tried."""
+    UNKNOWN = "unknown"
+    """Nothing wrong was seen, but too little was seen to say more."""
+    BROKEN = "broken"
+    """There is a proof."""
+
+    @classmethod
+    def worst(cls, verdicts: Iterable[Verdict]) -> Verdict:
+        """Broken before unknown before sound; unknown for none at all."""
+        order = list(cls)
+        return max(verdicts, key=order.index, default=cls.UNKNOWN)
+
+
+class Kind(enum.StrEnum):
+    """What is wrong."""
+
+    DOUBLE_APPLY = "double_apply"
+    """The effect of one id landed more than once."""
+    ACKED_BUT_LOST = "acked_but_lost"
+    """Answered as applied or duplicate, but not in the inbox."""
+    RECORD_EFFECT_MISMATCH = "record_effect_mismatch"
+    """Inbox and stock do not say the same."""
+    WRONG_ANSWER = "wrong_answer"
+    """No order of the operations explains this answer."""
+    GHOST_APPLY = "ghost_apply"
+    """A call that failed left something behind."""
+    LEFT_OPEN = "left_open"
+    """Came back with its transaction still open."""
+    LOST = "lost"
+    """Redelivered until answered, and still not in the inbox."""
+    STUCK = "stuck"
+    """Did not come back, or was never answered however often it was redelivered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One finding with its smallest proof.
+
+    Attributes:
+        id: The message's id; empty where the sums cannot be pinned on one.
+        message: What happened, with the sums.
+        operations: Those that prove it, in order of invocation.
+        schedule: A replayable schedule; empty where the operating system made it.
+    """
+
+    kind: Kind
+    id: str
+    message: str
+    operations: tuple[Operation, ...] = ()
+    schedule: str = ""
+
+
+@dataclass
+class Findings:
+    """What an audit found.
+
+    Attributes:
+        violations: Up to `MOST_EXAMPLES` of each kind, those with the fewest operations first.
+        counts: How many there are of each kind.
+        remarks: Calls that failed although their work was done: harmless to a publisher that redelivers.
+    """
+
+    violations: list[Violation] = field(default_factory=list)
+    counts: dict[Kind, int] = field(default_factory=dict)
+    remarks: list[Violation] = field(default_factory=list)
+
+    @property
+    def verdict(self) -> Verdict:
+        """Broken or sound; whether enough was tried is for the one who ran it to say."""
+        return Verdict.BROKEN if self.counts else Verdict.SOUND
+
+    def join(self, later: Findings) -> Findings:
+        """These and what a later audit of the same run found in addition."""
+        known = {(v.kind, v.id) for v in self.violations}
+        fresh = [v for v in later.violations if (v.kind, v.id) not in known]
+        counts = dict(self.counts)
+        for kind, count in later.counts.items():
+            counts[kind] = max(count, counts.get(kind, 0))
+        violations: list[Violation] = []
+        for kind in Kind:
+            violations += [v for v in (*self.violations, *fresh) if v.kind is kind][:MOST_EXAMPLES]
+        return Findings(violations, counts, later.remarks)
+
+
+def audit(
+    history: History,
+    before: State,
+    after: State,
+    stuck: Sequence[int] = (),
+    drain_from: int | None = None,
+) -> Findings:
+    """Judge a run.
+
+    Args:
+        history: All operations between the two states.
+        before: The store before the first of them.
+        after: The store after the last; its witness holds only what came after `before`.
+        stuck: Rows of the history whose deliveries were redelivered in vain.
+        drain_from: The first row of the drain, which redelivered until answered: those ids must be there.
+    """
+    return audit_columns(encode(history, before, after), stuck, drain_from)
+
+
+def audit_columns(run: Columns, stuck: Sequence[int] = (), drain_from: int | None = None) -> Findings:
+    """Judge a run whose ids are numbers already; otherwise as `audit`."""
+    return _Audit(run).findings(stuck, drain_from)
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """A run in which every id is a number: its position in `names`.
+
+    Attributes:
+        names: The ids of the history, then those that only the store has.
+        was: For each id, its quantity in the inbox before the run; 0 for none.
+        qty: The same after the run.
+        rows: For each id, its rows in the inbox after the run.
+        totals: The total before and after.
+        recorded: For each row of the witness, the number of its id; -1 for an effect.
+    """
+
+    history: History
+    names: Sequence[str]
+    was: Ints
+    qty: Ints
+    rows: Ints
+    totals: tuple[int, int]
+    witness: Witness | None
+    recorded: Ints
+
+
+def encode(history: History, before: State, after: State) -> Columns:
+    """Number all ids."""
+    numbers = dict(zip(history.ids, range(len(history.ids)), strict=True))
+
+    def inbox(state: State) -> tuple[Ints, Ints]:
+        where = np.fromiter((numbers.setdefault(id, len(numbers)) for id, _ in state.inbox), dtype=np.int64)
+        qty = np.fromiter((qty for _, qty in state.inbox), dtype=np.int64)
+        first = np.zeros(len(numbers), dtype=np.int64)
+        first[where[::-1]] = qty[::-1]
+        return first, np.bincount(where, minlength=len(numbers))
+
+    was, _ = inbox(before)
+    qty, rows = inbox(after)
+    seen = after.witness.id if after.witness is not None else ()
+    recorded = np.fromiter((-1 if id is None else numbers.get(id, -1) for id in seen), dtype=np.int64)
+    was = np.append(was, np.zeros(len(numbers) - len(was), dtype=np.int64))
+    return Columns(
+        history, list(numbers), was, qty, rows, (before.total, after.total), after.witness, recorded
+    )
+
+
+def overlapped(history: History) -> Flags:
+    """For each id of the history, whether two deliveries of it were ever in flight at once."""
+    flags = np.zeros(len(history.ids), dtype=np.bool_)
+    if not len(history):
+        return flags
+    order = np.lexsort((history.invoked, history.id))
+    id, invoked, completed = history.id[order], history.invoked[order], history.completed[order]
+    # The latest completion so far within each id: a running maximum over ranks, one band of them per id.
+    rank = np.empty(len(id), dtype=np.int64)
+    by_completion = np.argsort(completed, kind="stable")
+    rank[by_completion] = np.arange(len(id))
+    latest = np.maximum.accumulate(rank + id * len(id)) - id * len(id)
+    still_open = completed[by_completion[np.clip(latest[:-1], 0, len(id) - 1)]]
+    meets = (id[1:] == id[:-1]) & (invoked[1:] <= still_open)
+    flags[id[1:][meets]] = True
+    return flags
+
+
+class _Audit:
+    """One pass of columns over the history for each rule; ids are numbers, `n` of them."""
+
+    def __init__(self, run: Columns) -> None:
+        self.run = run
+        self.h = run.history
+        self.was, self.qty, self.names = run.was, run.qty, run.names
+        self.n = len(run.names)
+        self.there = run.rows > 0
+        self.new = self.there & (self.was == 0)
+        self.bad: dict[Kind, dict[int, str]] = {}
+        self.proof: dict[tuple[Kind, int], list[int]] = {}
+
+    def _sums(self, rows: Flags, values: Ints) -> Ints:
+        """For each id, the sum of these rows' values."""
+        sums = np.zeros(self.n, dtype=np.int64)
+        np.add.at(sums, self.h.id[rows], values[rows])
+        return sums
+
+    def findings(self, stuck: Sequence[int], drain_from: int | None) -> Findings:
+        h = self.h
+        self.applied = h.outcome == Outcome.APPLIED
+        self.duplicate = h.outcome == Outcome.DUPLICATE
+        self.conflict = h.outcome == Outcome.CONFLICT
+        self.failed = (h.outcome == Outcome.LOCKED) | (h.outcome == Outcome.ERROR)
+        self.open = h.outcome == Outcome.INDETERMINATE
+        self.applications = np.bincount(h.id[self.applied], minlength=self.n)
+        self.applied_sum = self._sums(self.applied, h.qty)
+        self.settled, self.start = self._register()
+        self._answers()
+        self._records()
+        self.effects = self._effects()
+        self._applied_twice()
+        self._total()
+        self._left_open()
+        if drain_from is not None:
+            self._drained(drain_from)
+        for row in [*stuck, *np.flatnonzero(h.detail == self._detail(DEADLINE))]:
+            detail = h.details[h.detail[row]] or "no answer"
+            self._say(Kind.STUCK, int(h.id[row]), f"its delivery was never answered ({detail})", [int(row)])
+        remarks = self._ghosts()
+        return self._written_out(remarks)
+
+    def _register(self) -> tuple[Ints, Ints]:
+        """For each id, the quantity it was settled with (0: never) and when its applying call began."""
+        h = self.h
+        settled = self.was.copy()
+        start = np.where(self.was > 0, np.int64(-1), np.int64(NEVER))
+        rows = np.flatnonzero(self.applied & (self.was[h.id] == 0))
+        rows = rows[np.argsort(h.invoked[rows], kind="stable")][::-1]
+        settled[h.id[rows]] = h.qty[rows]
+        start[h.id[rows]] = h.invoked[rows]
+        # Nobody says that it applied this one, but it is there: a call without a conclusive answer may have
+        # done it. A failed one may too (an exception after its COMMIT); the witness says more about those.
+        claimed = (settled > 0) | ~self.there
+        rows = np.flatnonzero((self.open | self.failed) & ~claimed[h.id])
+        rows = rows[h.qty[rows] == self.qty[h.id[rows]]]
+        settled[h.id[rows]] = h.qty[rows]
+        np.minimum.at(start, h.id[rows], h.invoked[rows])
+        return settled, start
+
+    def _answers(self) -> None:
+        """At most one applied; every duplicate and conflict explained by the register."""
+        h = self.h
+        again = self.applied & (self.was[h.id] > 0)
+        for id in np.unique(h.id[again]).tolist():
+            self._say(Kind.DOUBLE_APPLY, id, "answered applied, but it was in the inbox before the run")
+        wrong = self.applied & (h.qty != self.settled[h.id])
+        self._say_rows(
+            Kind.WRONG_ANSWER, wrong, "answered applied with another quantity than the first: a conflict"
+        )
+        settled, start = self.settled[h.id], self.start[h.id]
+        wrong = self.duplicate & (settled > 0) & (h.qty != settled)
+        self._say_rows(
+            Kind.WRONG_ANSWER, wrong, "answered duplicate, but the quantity is another one: a conflict"
+        )
+        wrong = self.conflict & (settled > 0) & (h.qty == settled)
+        self._say_rows(
+            Kind.WRONG_ANSWER, wrong, "answered conflict, but the quantity is the same: a duplicate"
+        )
+        told = self.duplicate | self.conflict
+        wrong = told & (settled > 0) & (h.completed < start)
+        self._say_rows(Kind.WRONG_ANSWER, wrong, "answered as known before the call that applied it began")
+        wrong = told & (settled == 0) & self.there[h.id]
+        self._say_rows(Kind.WRONG_ANSWER, wrong, "answered as known, and no call can have applied it")
+        wrong = self.conflict & (settled == 0) & ~self.there[h.id]
+        self._say_rows(Kind.WRONG_ANSWER, wrong, "answered conflict, and nothing is in the inbox")
+
+    def _records(self) -> None:
+        """The inbox holds what was applied, each once, with the applied quantity."""
+        h = self.h
+        lost = (self.applied | self.duplicate) & ~self.there[h.id]
+        self._say_rows(Kind.ACKED_BUT_LOST, lost, "answered as done, but it is not in the inbox")
+        gone = (self.was > 0) & ~self.there
+        for id in np.flatnonzero(gone).tolist():
+            self._say(Kind.ACKED_BUT_LOST, id, "was in the inbox before the run and is gone")
+        for id in np.flatnonzero(self.run.rows > 1).tolist():
+            self._say(Kind.RECORD_EFFECT_MISMATCH, id, f"{self.run.rows[id]} rows in the inbox")
+        other = self.there & (self.settled > 0) & (self.qty != self.settled)
+        for id in np.flatnonzero(other).tolist():
+            self._say(
+                Kind.RECORD_EFFECT_MISMATCH,
+                id,
+                f"applied with {self.settled[id]}, but the inbox has it with {self.qty[id]}",
+            )
+        for id in np.flatnonzero(self.there & (self.settled == 0)).tolist():
+            self._say(
+                Kind.RECORD_EFFECT_MISMATCH, id, "in the inbox, and no delivery of it can have put it there"
+            )
+
+    def _effects(self) -> Ints | None:
+        """For each id, the sum of the effects witnessed; None where nobody can tell whose they are."""
+        seen = self.run.witness
+        self.done = np.zeros(len(self.h), dtype=np.int64)  # by each call: the sum of its effects ...
+        self.recorded = np.zeros(len(self.h), dtype=np.int64)  # ... and its inbox rows
+        if seen is None:
+            return None
+        h = self.h
+        row, known = self._rows_of(seen.call)
+        effect = seen.event == Event.EFFECT
+        np.add.at(self.done, row[known & effect], seen.amount[known & effect])
+        records = np.flatnonzero(known & (seen.event == Event.RECORDED))
+        np.add.at(self.recorded, row[records], 1)
+        self._rows_came_first(records)
+        if not known[effect].all():
+            return None
+        changed = self.done != 0
+        effects = self._sums(changed, self.done)
+        calls = np.bincount(h.id[changed], minlength=self.n)
+        expected = np.where(self.new, self.qty, 0)
+        for id in np.flatnonzero(effects != expected).tolist():
+            sums = f"effects of {effects[id]} where the inbox says {expected[id]}"
+            doubled = calls[id] > 1 and effects[id] > expected[id]
+            self._say(
+                Kind.DOUBLE_APPLY if doubled else Kind.RECORD_EFFECT_MISMATCH,
+                id,
+                f"{calls[id]} calls changed the total: {sums}" if doubled else sums,
+            )
+        return effects
+
+    def _rows_of(self, calls: Ints) -> tuple[Ints, Flags]:
+        """The row of each of these calls, and whether the history has it."""
+        mine = self.h.call
+        if not len(mine):
+            return np.zeros(len(calls), dtype=np.int64), np.zeros(len(calls), dtype=np.bool_)
+        order = None if (mine[1:] >= mine[:-1]).all() else np.argsort(mine)
+        spot = np.minimum(np.searchsorted(mine if order is None else mine[order], calls), len(mine) - 1)
+        row = spot if order is None else order[spot]
+        return row, mine[row] == calls
+
+    def _rows_came_first(self, records: Ints) -> None:
+        """Nobody is told `duplicate` or `conflict` before there was a row to know it from."""
+        h, seen = self.h, self.run.witness
+        assert seen is not None
+        began = np.full(self.n, NEVER, dtype=np.int64)
+        ids = self.run.recorded[records]
+        np.minimum.at(began, ids[ids >= 0], seen.at[records[ids >= 0]])
+        early = (self.duplicate | self.conflict) & (self.was[h.id] == 0) & (began[h.id] < NEVER)
+        early &= h.completed < began[h.id]
+        self._say_rows(Kind.WRONG_ANSWER, early, "answered as known before its row was in the inbox")
+
+    def _applied_twice(self) -> None:
+        """More than one answered applied: a double effect, unless the witness or the total says otherwise."""
+        before, after = self.run.totals
+        surplus = after - before - sum(self.qty[self.new].tolist())
+        for id in np.flatnonzero(self.applications > 1).tolist():
+            effect = surplus > 0 if self.effects is None else self.effects[id] > self.qty[id]
+            sums = f"together {self.applied_sum[id]}, where the inbox says {self.qty[id]}"
+            self._say(
+                Kind.DOUBLE_APPLY if effect else Kind.WRONG_ANSWER,
+                id,
+                f"{self.applications[id]} deliveries answered applied, {sums}",
+            )
+
+    def _total(self) -> None:
+        """The total moved by what became present."""
+        before, after = self.run.totals
+        expected = sum(self.qty[self.new].tolist())
+        difference = after - before - expected
+        if self.effects is not None:
+            difference -= sum(self.effects.tolist()) - expected
+        else:  # the answers may explain it
+            twice = self.applications > 1
+            difference -= sum((self.applied_sum - np.where(self.new, self.qty, 0))[twice].tolist())
+        if difference:
+            self._say(
+                Kind.RECORD_EFFECT_MISMATCH,
+                -1,
+                f"the total went from {before} to {after}, {abs(difference)} "
+                f"{'more' if difference > 0 else 'less'} than the inbox explains; on no id can it be pinned",
+            )
+
+    def _left_open(self) -> None:
+        self._say_rows(Kind.LEFT_OPEN, self.h.left_open, "came back with its transaction still open")
+
+    def _drained(self, start: int) -> None:
+        h = self.h
+        answered = h.outcome <= Outcome.CONFLICT
+        answered[:start] = False
+        self._say_rows(
+            Kind.LOST, answered & ~self.there[h.id], "redelivered until answered, and not in the inbox"
+        )
+        if self.effects is not None:
+            idle = answered & self.new[h.id] & (self.effects[h.id] == 0)
+            self._say_rows(Kind.LOST, idle, "redelivered until answered, and it never had an effect")
+
+    def _ghosts(self) -> list[Violation]:
+        """Calls that failed and yet left something: harmless only if nothing else is wrong with their id."""
+        h = self.h
+        ghosts = self.failed & ((self.done != 0) | (self.recorded != 0))
+        whole = (self.done == h.qty) & (self.recorded == 1)
+        harmed = np.zeros(self.n, dtype=np.bool_)
+        for bad in self.bad.values():
+            harmed[[id for id in bad if id >= 0]] = True
+        self._say_rows(
+            Kind.GHOST_APPLY,
+            ghosts & ~whole & harmed[h.id],
+            "answered with a failure, but part of its work is there",
+        )
+        if self.run.witness is None:  # it is there, and only a failed call can have put it there
+            stands = (
+                self.failed
+                & (self.start[h.id] == h.invoked)
+                & self.there[h.id]
+                & (self.applications[h.id] == 0)
+            )
+            ghosts = whole = stands
+        return [
+            Violation(Kind.GHOST_APPLY, self.names[h.id[row]], "failed although its work was done", (h[row],))
+            for row in np.flatnonzero(ghosts & ~harmed[h.id])[:MOST_EXAMPLES].tolist()
+        ]
+
+    def _detail(self, text: str) -> int:
+        return list(self.h.details).index(text) if text in self.h.details else -1
+
+    def _say(self, kind: Kind, id: int, message: str, rows: list[int] | None = None) -> None:
+        self.bad.setdefault(kind, {}).setdefault(id, message)
+        if rows is not None:
+            self.proof.setdefault((kind, id), rows)
+
+    def _say_rows(self, kind: Kind, wrong: Flags, message: str) -> None:
+        """One violation for each id among these rows, the first row its proof."""
+        rows = np.flatnonzero(wrong)
+        ids, first = np.unique(self.h.id[rows], return_index=True)
+        for id, at in zip(ids.tolist(), first.tolist(), strict=True):
+            self._say(kind, id, message, [int(rows[at])])
+
+    def _written_out(self, remarks: list[Violation]) -> Findings:
+        sizes = np.bincount(self.h.id, minlength=self.n)
+        troubles = Counter(id for bad in self.bad.values() for id in bad)  # one fault alone reads best
+        violations = []
+        for kind in Kind:
+            bad = self.bad.get(kind, {})
+            smallest = sorted(bad, key=lambda n: (troubles[n], int(sizes[n]) if n >= 0 else 0, n))
+            smallest = smallest[:MOST_EXAMPLES]
+            for id in smallest:
+                operations = self._operations(kind, id) if id >= 0 else ()
+                name = self.names[id] if id >= 0 else ""
+                violations.append(Violation(kind, name, bad[id], operations))
+        counts = {kind: len(self.bad[kind]) for kind in Kind if kind in self.bad}
+        return Findings(violations, counts, remarks)
+
+    def _operations(self, kind: Kind, id: int) -> tuple[Operation, ...]:
+        """The fewest operations of an id that prove it, in order of invocation."""
+        h = self.h
+        rows = np.flatnonzero(h.id == id)
+        rows = rows[np.argsort(h.invoked[rows], kind="stable")]
+        if kind is Kind.DOUBLE_APPLY:
+            acted = rows[(self.done[rows] != 0) | self.applied[rows]]
+            rows = acted if len(acted) > 1 else rows
+            for first, second in pairwise(rows.tolist()):
+                if h.invoked[second] <= h.completed[first]:  # they overlapped: the clearest proof
+                    return h[first], h[second]
+            return tuple(h[int(row)] for row in rows[:2])
+        proof = set(self.proof.get((kind, id), []))
+        if kind is Kind.WRONG_ANSWER:
+            proof |= set(rows[self.start[id] == h.invoked[rows]].tolist())
+        if not proof:
+            return tuple(h[int(row)] for row in rows[:_MOST_OPERATIONS])
+        return tuple(h[int(row)] for row in rows if row in proof)

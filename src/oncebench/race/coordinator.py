@@ -1,0 +1,344 @@
+"""One race: a store, workers that deliver to it at once, the drain, and what was read before and after."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from oncebench.messages import CALL_BITS, DEADLINE, NEVER, BadInput, Delivery, History, Outcome, State
+from oncebench.race import recorder
+from oncebench.race.crew import Crew, Member
+from oncebench.race.worker import Job, recording
+from oncebench.stores import sqlite
+from oncebench.workload import Phase, Workload, plan
+
+if TYPE_CHECKING:
+    from oncebench.receivers.loader import Receiver
+
+import sys
+
+_DRAIN_TRIES = 5
+_STUCK_ENOUGH = 3  # deliveries that stay without an answer before the drain gives up
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """How the publisher behaves.
+
+    Attributes:
+        max_tries: Calls for each delivery at most: only lock errors are tried again, after a random wait.
+        deadline: Seconds that one call may take before its worker is killed.
+        watched: Whether the store has a witness.
+    """
+
+    max_tries: int = 1
+    deadline: float = 30.0
+    watched: bool = True
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.max_tries <= 1000:
+            raise BadInput(f"max-tries must be 1 to 1000, not {self.max_tries}")
+        if not 0 < self.deadline <= 86_400:
+            raise BadInput(f"the deadline must be more than 0 s and at most a day, not {self.deadline:g} s")
+
+
+@dataclass
+class Race:
+    """What one race left behind.
+
+    Attributes:
+        phases: What was planned; the warm-up is not among them.
+        history: The operations of the phases.
+        drained: The same, then those of the drain.
+        before: The store after the warm-up.
+        between: After the phases, before the drain.
+        after: After the drain.
+        stuck: Rows of `drained` whose delivery the drain could not get answered.
+        undrained: Deliveries that the drain gave up on before their turn.
+        examples: The first message of each kind of failure.
+        effective: The settings that each worker's connection really had.
+        seconds: From the first gate to the last worker's end.
+        notes: What a reader must know: workers that died, what could not be read.
+        interrupted: Whether Ctrl-C ended it.
+        complete: Whether all planned deliveries were handed over and drained, and all states read.
+    """
+
+    receiver: str
+    workload: Workload
+    settings: sqlite.Settings
+    policy: Policy
+    phases: list[Phase] = field(default_factory=list)
+    history: History = field(default_factory=lambda: History.of([]))
+    drained: History = field(default_factory=lambda: History.of([]))
+    before: State | None = None
+    between: State | None = None
+    after: State | None = None
+    stuck: list[int] = field(default_factory=list)
+    undrained: int = 0
+    examples: dict[str, str] = field(default_factory=dict)
+    effective: list[sqlite.Settings] = field(default_factory=list)
+    seconds: float = 0.0
+    notes: list[str] = field(default_factory=list)
+    interrupted: bool = False
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing is missing that a verdict needs."""
+        return self.after is not None and not self.interrupted and not self.undrained
+
+
+def race(
+    receiver: Receiver,
+    workload: Workload,
+    settings: sqlite.Settings,
+    policy: Policy,
+    path: Path | None = None,
+    progress: Callable[[int, int], None] = lambda done, planned: None,
+) -> Race:
+    """Run one.
+
+    Args:
+        receiver: The code under test; its workers load it by name.
+        workload: What is delivered.
+        settings: How connections are opened.
+        policy: How the publisher behaves.
+        path: Where the store goes; in a temporary folder if not given. It is kept.
+        progress: Called a few times a second with calls that came back, and deliveries planned.
+
+    Raises:
+        BadInput: The store cannot be made, or a worker cannot begin.
+    """
+    if policy.deadline <= settings.busy_timeout:
+        raise BadInput(
+            f"the deadline of {policy.deadline:g} s must be longer than the busy timeout of "
+            f"{settings.busy_timeout:g} s: a worker that still waits would be taken for one that hangs"
+        )
+    if path is not None:
+        sqlite.refuse_foreign(path)
+        sqlite.remove(path)
+    with _folder() as folder:
+        store = path or folder / "store.db"
+        receiver.setup(store, settings, watched=policy.watched)
+        return _Coordinator(receiver, workload, settings, policy, folder, store, progress).run()
+
+
+class _Coordinator:
+    def __init__(
+        self,
+        receiver: Receiver,
+        workload: Workload,
+        settings: sqlite.Settings,
+        policy: Policy,
+        folder: Path,
+        store: Path,
+        progress: Callable[[int, int], None],
+    ) -> None:
+        self._receiver = receiver
+        self._folder = folder
+        self._store = store
+        self._race = Race(receiver.name, workload, settings, policy)
+        self._progress = progress
+        self._gates = 0
+
+    def run(self) -> Race:
+        race = self._race
+        warm_up, *race.phases = plan(race.workload)
+        planned = sum(len(list_) for phase in race.phases for list_ in phase.deliveries)
+        workers: list[Member] = []
+        try:
+            with Crew(race.policy.deadline, lambda done: self._progress(done, planned)) as crew:
+                if self._receiver.serve is not None:
+                    crew.start([self._job(race.workload.workers + 1, [], serving=True)])
+                workers = crew.start(
+                    [self._job(w, [warm_up, *race.phases]) for w in range(race.workload.workers)]
+                )
+                race.effective = [sqlite.Settings(**m.effective) for m in workers if m.effective]
+                crew.run(workers, self._at_gate)
+                race.seconds = time.monotonic() - self._began
+                self._collect(workers)
+                race.between = self._observe()
+                self._drain(crew)
+        except KeyboardInterrupt:
+            race.interrupted = True
+            race.notes.append("interrupted: what had been measured until then is kept")
+            self._collect(workers)  # by now all of them are gone
+        except sqlite.Unreadable as error:
+            race.notes.append(f"no verdict can rest on this: {error}")
+            if not len(race.history):
+                self._collect(workers)
+        return race
+
+    _began = 0.0
+
+    def _at_gate(self) -> None:
+        """All workers wait: the first time before the warm-up, the second before the race."""
+        self._gates += 1
+        if self._gates == 2:
+            self._race.before = self._observe()
+            self._began = time.monotonic()
+
+    def _observe(self) -> State:
+        before = self._race.before
+        seen = len(before.witness.event) if before is not None and before.witness is not None else 0
+        return self._receiver.observe(self._store, seen)
+
+    def _job(
+        self, worker: int, phases: Sequence[Phase], *, serving: bool = False, drain: bool = False
+    ) -> Job:
+        race = self._race
+        return Job(
+            target=race.receiver,
+            import_path=sys.path,
+            folder=str(self._folder),
+            store=str(self._store),
+            settings=asdict(race.settings),
+            worker=worker,
+            seed=race.workload.seed,
+            max_tries=_DRAIN_TRIES if drain else race.policy.max_tries,
+            insist=_STUCK_ENOUGH if drain else 0,
+            phases=[
+                [
+                    phase.gated,
+                    phase.paused,
+                    phase.impatient,
+                    phase.name != "warm-up",
+                    [[d.id, d.qty] for d in phase.deliveries[0 if drain else worker]],
+                ]
+                for phase in phases
+            ],
+            serving=serving,
+        )
+
+    def _drain(self, crew: Crew) -> None:
+        """Redeliver what was not answered, one after the other, until it is."""
+        race = self._race
+        unanswered = _unanswered(race.history)
+        if not unanswered:
+            race.after = race.between
+            return
+        [drainer] = crew.start([self._job(race.workload.workers, [Phase("drain", [unanswered])], drain=True)])
+        crew.run([drainer])
+        self._note_end(drainer)
+        race.examples = {**drainer.examples, **race.examples}
+        ran = self._read([drainer], {drainer.job.worker: unanswered})
+        race.drained = _joined(race.history, ran)
+        handed = int(ran.delivery.max()) + 1 if len(ran) else 0
+        race.undrained = len(unanswered) - handed
+        race.stuck = [
+            row + len(race.history) for row in _last_rows(ran) if ran.outcome[row] > Outcome.CONFLICT
+        ]
+        race.after = self._observe()
+
+    def _collect(self, workers: list[Member]) -> None:
+        race = self._race
+        for member in workers:
+            self._note_end(member)
+            race.examples = {**member.examples, **race.examples}
+        deliveries = {
+            w: [d for phase in race.phases for d in phase.deliveries[w]] for w in range(race.workload.workers)
+        }
+        race.history = race.drained = self._read(workers, deliveries)
+
+    def _note_end(self, member: Member) -> None:
+        if member.end:
+            who = "the drain's worker" if member.job.insist else f"worker {member.job.worker}"
+            self._race.notes.append(f"{who} {member.end}")
+
+    def _read(self, members: list[Member], deliveries: dict[int, list[Delivery]]) -> History:
+        """The members' recordings as one history."""
+        import numpy as np
+
+        ids: dict[str, int] = {}
+        details: dict[str, int] = {"": 0}
+        columns: list[list[np.ndarray[tuple[int], np.dtype[np.int64]]]] = []
+        for member in members:
+            worker = member.job.worker
+            (delivery, invoked, completed, answer), calls = recorder.read(self._folder / recording(worker))
+            planned = deliveries[worker]
+            id_of = np.array([ids.setdefault(d.id, len(ids)) for d in planned] or [0], dtype=np.int64)
+            qty_of = np.array([d.qty for d in planned] or [0], dtype=np.int64)
+            # A kind of failure whose announcement died with its worker is still a failure.
+            names = [*member.details, *["unknown"] * 256]
+            detail_of = np.array([details.setdefault(name, len(details)) for name in names], dtype=np.int64)
+            detail = detail_of[np.minimum(answer >> recorder.DETAIL_SHIFT, len(names) - 1)]
+            open_ = completed == 0
+            fate = DEADLINE if member.hung else "its worker died"
+            columns.append(
+                [
+                    np.full(len(delivery), worker, dtype=np.int64),
+                    id_of[delivery - 1],
+                    qty_of[delivery - 1],
+                    invoked,
+                    np.where(open_, NEVER, completed),
+                    np.where(open_, int(Outcome.INDETERMINATE), answer & recorder.OUTCOME_MASK),
+                    np.where(open_, details.setdefault(fate, len(details)), detail),
+                    (answer & recorder.LEFT_OPEN) > 0,
+                    delivery - 1,
+                    calls | worker << CALL_BITS,
+                ]
+            )
+        if not columns:
+            return History.of([])
+        worker_, id_, qty, invoked, completed, outcome, detail, left_open, delivery, call = (
+            np.concatenate(parts) for parts in zip(*columns, strict=True)
+        )
+        return History(
+            list(ids), list(details), worker_, id_, qty, invoked, completed, outcome, detail,
+            left_open.astype(np.bool_), delivery, call,
+        )  # fmt: skip
+
+
+def _last_rows(history: History) -> list[int]:
+    """The row of each delivery's last call."""
+    import numpy as np
+
+    key = history.worker << CALL_BITS | history.delivery
+    rows = np.lexsort((history.call, key))
+    last = np.append(key[rows][1:] != key[rows][:-1], True) if len(rows) else np.empty(0, bool)
+    return [int(row) for row in np.sort(rows[last])]
+
+
+def _unanswered(history: History) -> list[Delivery]:
+    """Each message once that some delivery did not get an answer for."""
+    rows = [row for row in _last_rows(history) if history.outcome[row] > Outcome.CONFLICT]
+    return list(dict.fromkeys(Delivery(history.ids[history.id[row]], int(history.qty[row])) for row in rows))
+
+
+def _joined(first: History, second: History) -> History:
+    import numpy as np
+
+    ids = {id: n for n, id in enumerate(first.ids)}
+    details = {detail: n for n, detail in enumerate(first.details)}
+    id_of = np.array([ids.setdefault(id, len(ids)) for id in second.ids], dtype=np.int64)
+    detail_of = np.array([details.setdefault(d, len(details)) for d in second.details], dtype=np.int64)
+
+    def column(name: str) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+        return np.concatenate([getattr(first, name), getattr(second, name)])
+
+    return History(
+        ids=list(ids),
+        details=list(details),
+        id=np.concatenate([first.id, id_of[second.id]]),
+        detail=np.concatenate([first.detail, detail_of[second.detail]]),
+        left_open=np.concatenate([first.left_open, second.left_open]),
+        **{
+            name: column(name)
+            for name in ("worker", "qty", "invoked", "completed", "outcome", "delivery", "call")
+        },
+    )
+
+
+@contextlib.contextmanager
+def _folder() -> Iterator[Path]:
+    """A temporary folder that is gone afterwards."""
+    folder = Path(tempfile.mkdtemp(prefix="oncebench-"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

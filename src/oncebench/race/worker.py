@@ -1,0 +1,387 @@
+"""One worker process: `python -m oncebench.race.worker LINE LIFE`, two inherited file descriptors.
+
+LINE is a socket to the coordinator: a job comes in, then a newline for each gate that opens; lines of JSON
+go out (`ready`, `failed`, `detail`, `phase`, `done`) and an "@" for each gate that is reached. LIFE is a
+pipe that nobody writes to: when the coordinator dies, however it dies, it closes, and the worker kills
+itself and all that the receiver started, and removes the run's folder.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import socket
+import sqlite3
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from oncebench.messages import CALL_BITS, BadInput, Outcome
+from oncebench.race.recorder import DETAIL_SHIFT, LEFT_OPEN, OUTCOME_MASK, ROWS, Recorder
+from oncebench.receivers.loader import Receiver, load
+from oncebench.stores import sqlite, witness
+
+LOCK_ERRORS = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL})
+"""Primary codes of a refusal for contention; the extended code is what is tallied."""
+PROVES_NOTHING = frozenset(
+    {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+)
+"""Primary codes after which the work may or may not have been done."""
+BACKOFF = 0.001
+"""Seconds before the first retry at most; doubled for each further one, up to `LONGEST_BACKOFF`."""
+LONGEST_BACKOFF = 0.1
+_LONGEST_DETAIL = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What one worker is to do.
+
+    Attributes:
+        target: The receiver, as the loader takes it.
+        import_path: The coordinator's `sys.path`.
+        folder: The run's folder, removed if the coordinator dies; the recording goes there.
+        store: Path of the store.
+        settings: Fields of `oncebench.stores.sqlite.Settings`.
+        worker: Its number.
+        seed: For pauses and backoff.
+        max_tries: Calls for each delivery at most.
+        insist: Try again after any failure, not only after a lock error, and stop after this many
+            deliveries that stayed without an answer; 0 for neither.
+        pause_share: Share of statements that a pause precedes in a paused phase.
+        longest_pause: Seconds.
+        phases: `[gated, paused, impatient, counted, [[id, qty], ...]]` each.
+        serving: Be what runs beside the workers instead.
+    """
+
+    target: str
+    import_path: list[str]
+    folder: str
+    store: str
+    settings: dict[str, Any]
+    worker: int
+    seed: int = 0
+    max_tries: int = 1
+    insist: int = 0
+    pause_share: float = 0.5
+    longest_pause: float = 0.001
+    phases: list[list[Any]] | None = None
+    serving: bool = False
+
+
+class Line:
+    """The worker's end of the socket."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._socket = socket.socket(fileno=descriptor)
+        self._heard = self._socket.makefile("rb")
+
+    def job(self) -> Job:
+        """Wait for the job."""
+        return Job(**json.loads(self._hear()))
+
+    def say(self, **message: object) -> None:
+        """Tell the coordinator."""
+        self._socket.sendall(json.dumps(message).encode() + b"\n")
+
+    def gate(self) -> None:
+        """Wait until all are here."""
+        self._socket.sendall(b"@\n")
+        self._hear()
+
+    def _hear(self) -> bytes:
+        heard = self._heard.readline()
+        if not heard:
+            os._exit(1)
+        return heard
+
+
+class Details:
+    """Short texts by number; the coordinator is told of each once, so that they outlive the worker."""
+
+    def __init__(self, line: Line) -> None:
+        self._numbers = {"": 0}
+        self._examples: set[str] = set()
+        self._line = line
+
+    def number(self, kind: str, example: str) -> int:
+        """The number of a kind of failure; its first example is kept."""
+        number = self._numbers.get(kind)
+        if number is None:
+            number = self._numbers[kind] = len(self._numbers)
+            self._line.say(said="detail", kind=kind, example=example[:_LONGEST_DETAIL])
+        return number
+
+
+def classify(error: BaseException) -> tuple[Outcome, str]:
+    """What an exception of the receiver means, and under which name it is tallied.
+
+    SQLite's own error counts even if the receiver, or a library between, wrapped it in another.
+    """
+    cause: BaseException | None = error
+    seen: set[int] = set()
+    while cause is not None and id(cause) not in seen:
+        seen.add(id(cause))
+        code = getattr(cause, "sqlite_errorcode", None)
+        if isinstance(code, int):
+            name = str(getattr(cause, "sqlite_errorname", code))
+            if code & 0xFF in LOCK_ERRORS:
+                return Outcome.LOCKED, name
+            if code & 0xFF in PROVES_NOTHING:
+                return Outcome.INDETERMINATE, name
+            return Outcome.ERROR, name
+        cause = cause.__cause__ or (None if cause.__suppress_context__ else cause.__context__)
+    if isinstance(error, EOFError | ConnectionError | TimeoutError):
+        return Outcome.INDETERMINATE, type(error).__name__
+    return Outcome.ERROR, type(error).__name__
+
+
+class Worker:
+    """The loop that hands deliveries to the receiver and writes down what became of them."""
+
+    def __init__(self, job: Job, receiver: Receiver, line: Line) -> None:
+        self._job = job
+        self._receiver = receiver
+        self._line = line
+        self._details = Details(line)
+        self._rng = random.Random(f"{job.seed} worker {job.worker}")
+        self._settings = sqlite.Settings(**job.settings)
+        self._recorder = Recorder(Path(job.folder) / recording(job.worker))
+        self._columns = self._recorder.next_chunk()
+        self._calls = 0
+        self._delivered = 0
+        self._unanswered = 0
+        self._pausing = False
+        self._last_statement = ""
+        self._open()
+
+    def _open(self) -> None:
+        """Open a connection and make it ready to be watched."""
+        self._db: Any = self._receiver.connect(Path(self._job.store), self._settings)
+        if isinstance(self._db, witness.Witnessed) and witness.is_present(self._db):
+            self._db.attribute_changes()
+        self._left_open = self._left_open_check()
+        self._trace()
+
+    def effective(self) -> dict[str, Any] | None:
+        """The settings that the connection really has; None if it is not SQLite's."""
+        if not isinstance(self._db, sqlite3.Connection):
+            return None
+        real = sqlite.effective(self._db)
+        return {"journal": real.journal, "synchronous": real.synchronous, "busy_timeout": real.busy_timeout}
+
+    def run(self) -> None:
+        """Deliver all phases."""
+        for gated, paused, impatient, counted, deliveries in self._job.phases or ():
+            self._line.gate()
+            patience = self._set_patience(0) if impatient else None
+            self._pausing = paused
+            self._trace()
+            if counted:
+                self._deliver(deliveries, gated)
+            else:
+                self._warm_up(deliveries)
+            if patience is not None:
+                self._set_patience(patience)
+
+    def _set_patience(self, seconds: float) -> float | None:
+        """Change the busy timeout of an SQLite connection; returns the one it had."""
+        if not isinstance(self._db, sqlite3.Connection):
+            return None
+        before = sqlite.effective(self._db).busy_timeout
+        sqlite.set_busy_timeout(self._db, seconds)
+        return before
+
+    def _trace(self) -> None:
+        """Hear of statements only where something depends on it: it costs."""
+        if isinstance(self._db, sqlite3.Connection):
+            wanted = self._pausing or _opens_by_itself(self._db)
+            self._db.set_trace_callback(self._before_statement if wanted else None)
+
+    def _before_statement(self, statement: str) -> None:
+        """Called by SQLite before each statement, those that the driver adds included."""
+        if statement.startswith("--"):  # a trigger
+            return
+        self._last_statement = statement
+        if self._pausing and self._rng.random() < self._job.pause_share:
+            time.sleep(self._rng.random() * self._job.longest_pause)
+
+    def _left_open_check(self) -> Callable[[], bool]:
+        """How to tell that the receiver left a transaction open."""
+        db = self._db
+        if not isinstance(db, sqlite3.Connection):
+            return lambda: bool(getattr(db, "in_transaction", False))
+        if _opens_by_itself(db):
+            return lambda: db.in_transaction and not self._last_statement.startswith("BEGIN")
+        return lambda: db.in_transaction
+
+    def _warm_up(self, deliveries: list[tuple[str, int]]) -> None:
+        for id, qty in deliveries:
+            try:
+                self._receiver.receive(self._db, id, qty)
+            except BaseException:  # whatever is wrong will be wrong again, and then be recorded
+                time.sleep(0)
+            if self._left_open():
+                self._roll_back()
+
+    def _deliver(self, deliveries: list[tuple[str, int]], gated: bool) -> None:
+        # The hot loop: all names local, one store per number. See bench/recording.py for its cost.
+        now = time.perf_counter_ns
+        receive = self._receiver.receive
+        conflict = self._receiver.conflict
+        left_open = self._left_open
+        db: Any = self._db
+        attributed = isinstance(db, witness.Witnessed)
+        gate = self._line.gate
+        max_tries = self._job.max_tries
+        base = self._job.worker << CALL_BITS
+        calls = self._calls
+        delivered = self._delivered
+        columns = self._columns
+        row = calls % ROWS
+        for id, qty in deliveries:
+            delivered += 1
+            if gated:
+                gate()
+            tries = 0
+            while True:
+                if attributed:
+                    db.call = base | calls
+                columns.delivery[row] = delivered
+                columns.invoked[row] = now()
+                try:
+                    answered = receive(db, id, qty)
+                    completed = now()
+                    if answered is True:
+                        answer = 1  # Outcome.APPLIED; an enum's attribute costs as much as the clock
+                    elif answered is False:
+                        answer = 2
+                    else:
+                        answer = self._not_a_bool(answered)
+                except conflict:
+                    completed = now()
+                    answer = 3
+                except BaseException as error:
+                    completed = now()
+                    answer = self._failed(error)
+                if left_open():
+                    answer |= LEFT_OPEN
+                columns.answer[row] = answer
+                columns.completed[row] = completed  # last: a row that has it is whole
+                row += 1
+                calls += 1
+                tries += 1
+                if row == ROWS:
+                    columns = self._columns = self._recorder.next_chunk()
+                    row = 0
+                if answer > 3:
+                    if answer & LEFT_OPEN:
+                        self._roll_back()
+                        db, left_open = self._db, self._left_open
+                    if self._try_again(answer, tries, max_tries):
+                        continue
+                break
+            if self._unanswered >= self._job.insist > 0:
+                break
+        self._calls = calls
+        self._delivered = delivered
+
+    def _not_a_bool(self, answered: object) -> int:
+        kind = f"returned {type(answered).__name__}"
+        example = f"returned {str(answered)[:40]!r}: only True and False are answers"
+        return Outcome.ERROR | self._details.number(kind, example) << DETAIL_SHIFT
+
+    def _failed(self, error: BaseException) -> int:
+        outcome, kind = classify(error)
+        number = self._details.number(kind, f"{type(error).__name__}: {error}")
+        return outcome | number << DETAIL_SHIFT
+
+    def _try_again(self, answer: int, tries: int, max_tries: int) -> bool:
+        """Whether to, after a wait of random length (so that those refused together part)."""
+        outcome = answer & OUTCOME_MASK
+        if outcome <= Outcome.CONFLICT:
+            return False
+        if tries >= max_tries or (outcome != Outcome.LOCKED and not self._job.insist):
+            self._unanswered += 1
+            return False
+        time.sleep(self._rng.random() * min(LONGEST_BACKOFF, BACKOFF * 2**tries))
+        return True
+
+    def _roll_back(self) -> None:
+        """What a pool does with a connection that comes back with its transaction open."""
+        try:
+            self._db.rollback()
+        except Exception:
+            try:
+                self._db.close()
+            finally:
+                self._open()
+
+
+def _opens_by_itself(db: sqlite3.Connection) -> bool:
+    """Whether the driver begins a transaction as soon as one ends: `autocommit=False`, Python 3.12.
+
+    Such a transaction holds nothing until a statement runs in it; only then did the receiver leave it open.
+    """
+    return getattr(db, "autocommit", None) is False
+
+
+def recording(worker: int) -> str:
+    """Name of a worker's recording in the run's folder."""
+    return f"worker-{worker}.calls"
+
+
+def main() -> None:
+    """Do the job that comes over the line."""
+    line, life = Line(int(sys.argv[1])), int(sys.argv[2])
+    job = line.job()
+    threading.Thread(target=_die_with, args=(life, job.folder), daemon=True).start()
+    sys.path[:] = job.import_path
+    try:
+        receiver = load(job.target)
+        if job.serving:
+            _serve(job, receiver, line)
+        worker = Worker(job, receiver, line)
+    except (BadInput, sqlite3.Error, OSError) as error:
+        line.say(said="failed", why=f"{type(error).__name__}: {error}")
+        return
+    line.say(said="ready", effective=worker.effective())
+    _mute()
+    try:
+        worker.run()
+        line.say(said="done")
+    except OSError as error:
+        line.say(said="failed", why=f"{type(error).__name__}: {error}")
+    os._exit(0)  # whatever threads or exit handlers the receiver left behind
+
+
+def _serve(job: Job, receiver: Receiver, line: Line) -> None:
+    assert receiver.serve is not None
+    db: sqlite3.Connection = sqlite.connect(job.store, sqlite.Settings(**job.settings))
+    line.say(said="ready", effective=None)
+    receiver.serve(db, Path(job.store))
+
+
+def _mute() -> None:
+    """A receiver that prints does not reach the bench's terminal."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        os.dup2(nowhere, descriptor)
+
+
+def _die_with(life: int, folder: str) -> None:
+    os.read(life, 1)
+    while os.path.isdir(folder):  # noqa: PTH112 another worker may be in the middle of a write there
+        shutil.rmtree(folder, ignore_errors=True)
+    os.killpg(0, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    main()

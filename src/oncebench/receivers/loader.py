@@ -1,0 +1,194 @@
+"""From what a person names to something that can be called."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import importlib.util
+import inspect
+import sqlite3
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from oncebench.messages import BadInput, Conflict, State
+from oncebench.receivers.registry import VARIANTS, Judged
+from oncebench.stores import sqlite
+from oncebench.stores.witness import Witnessed
+
+FORMS = "a variant's name, package.module:function or path/to/file.py:function"
+
+
+@dataclass(frozen=True, slots=True)
+class Receiver:
+    """The code under test, with what it brings of its own.
+
+    Attributes:
+        name: What the person called it.
+        receive: `(connection, id, qty) -> bool`.
+        conflict: The exception that means "this id is known with another quantity".
+        expected: The verdict it must get.
+        own_setup: Makes its own schema at a path; None for the bench's.
+        own_connect: Opens its own connection to a path; None for the bench's.
+        own_observe: Reads its effects; None for the bench's way.
+        serve: Runs beside the workers in a process of its own, given a connection and the path.
+    """
+
+    name: str
+    receive: Callable[[Any, str, int], object]
+    conflict: type[BaseException] = Conflict
+    expected: Judged = "sound"
+    own_setup: Callable[[Path], object] | None = None
+    own_connect: Callable[[Path], Any] | None = None
+    own_observe: Callable[[Path], State] | None = None
+    serve: Callable[[sqlite3.Connection, Path], None] | None = None
+
+    def setup(self, path: Path, settings: sqlite.Settings, *, watched: bool) -> None:
+        """Make its store.
+
+        Raises:
+            BadInput: It cannot be made.
+        """
+        if self.own_setup is None:
+            sqlite.setup(path, settings, watched=watched)
+            return
+        try:
+            self.own_setup(path)
+        except Exception as error:
+            raise BadInput(
+                f"setup({str(path)!r}) of {self.name} failed: {_said(error)}: it must make the store there"
+            ) from error
+
+    def connect(self, path: Path, settings: sqlite.Settings) -> Any:
+        """Open its connection; the bench's own can attribute changes to calls."""
+        if self.own_connect is not None:
+            return self.own_connect(path)
+        return sqlite.connect(path, settings, Witnessed)
+
+    def observe(self, path: Path, after: int = 0) -> State:
+        """Read its effects over a connection of its own.
+
+        Raises:
+            oncebench.stores.sqlite.Unreadable: They cannot be read.
+        """
+        if self.own_observe is None:
+            return sqlite.read_state(path, after)
+        try:
+            state = self.own_observe(path)
+        except Exception as error:
+            raise sqlite.Unreadable(f"observe() of {self.name} failed: {_said(error)}") from error
+        if not isinstance(state, State):
+            raise sqlite.Unreadable(f"observe() of {self.name} returned {type(state).__name__}, not a State")
+        return state
+
+
+def load(target: str) -> Receiver:
+    """Find a receiver.
+
+    Args:
+        target: A variant's name, `package.module:function` or `path/to/file.py:function`.
+
+    Raises:
+        BadInput: There is none of that name, it does not import, or it cannot be called so.
+    """
+    variant = VARIANTS.get(target)
+    if variant is not None:
+        module = importlib.import_module(f"oncebench.receivers.{target}")
+        return receiver(getattr(module, "receiver", None) or module.receive, target, variant.expected)
+    place, colon, attribute = target.rpartition(":")
+    if not colon or not place or not attribute:
+        near = difflib.get_close_matches(target, VARIANTS, n=1)
+        guess = f"did you mean {near[0]}?" if near else f"give {FORMS}; `oncebench variants` lists the names"
+        raise BadInput(f"there is no variant {target!r}: {guess}")
+    found: Any = _import(place)
+    for part in attribute.split("."):
+        if not hasattr(found, part):
+            raise BadInput(
+                f"{place} has no {part!r} (asked for as {target!r}): name a function or object in it"
+            )
+        found = getattr(found, part)
+    return receiver(found, target)
+
+
+def receiver(code: Any, name: str, expected: Judged = "sound") -> Receiver:
+    """Take a function, or an object with `receive` and perhaps `setup`, `connect`, `observe`, `serve`.
+
+    Either may name the exception that means a conflict in an attribute `conflict`.
+
+    Raises:
+        BadInput: It cannot be called as a receiver.
+    """
+    if inspect.isclass(code):
+        try:
+            code = code()
+        except Exception as error:
+            raise BadInput(f"{name} is a class and {name}() failed: {_said(error)}") from error
+    receive = getattr(code, "receive", code)
+    if not callable(receive):
+        raise BadInput(
+            f"{name} is a {type(code).__name__}: a receiver is a function, or an object with receive()"
+        )
+    if inspect.iscoroutinefunction(receive):
+        raise BadInput(f"{name} is an async function: wrap it in a plain one that runs it to its end")
+    try:
+        inspect.signature(receive).bind(None, "id", 1)
+    except TypeError as error:
+        raise BadInput(
+            f"{name} cannot be called as receive(db, id, qty): {error}: give it these three parameters"
+        ) from error
+    except ValueError:  # a builtin without a signature: the first call will tell
+        pass
+    conflict = getattr(code, "conflict", Conflict)
+    if not (inspect.isclass(conflict) and issubclass(conflict, BaseException)):
+        raise BadInput(f"{name}.conflict must be an exception class, not {conflict!r}")
+    return Receiver(
+        name,
+        receive,
+        conflict,
+        expected,
+        own_setup=getattr(code, "setup", None),
+        own_connect=getattr(code, "connect", None),
+        own_observe=getattr(code, "observe", None),
+        serve=getattr(code, "serve", None),
+    )
+
+
+def _import(place: str) -> Any:
+    """A module by its dotted name (the working folder counts, as with `python -m`) or its file."""
+    path = Path(place)
+    by_file = place.endswith(".py")
+    if by_file and not path.is_file():
+        raise BadInput(f"there is no file {place}: give {FORMS}")
+    folder = str(path.resolve().parent if by_file else Path.cwd())
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    try:
+        if not by_file:
+            return importlib.import_module(place)
+        name = path.stem
+        if name in sys.modules and getattr(sys.modules[name], "__file__", None) == str(path.resolve()):
+            return sys.modules[name]
+        spec = importlib.util.spec_from_file_location(name, path.resolve())
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        before = sys.modules.get(name)
+        sys.modules[name] = module  # dataclasses and pickles in it look themselves up by name
+        try:
+            spec.loader.exec_module(module)
+        except BaseException:
+            sys.modules.pop(name)
+            if before is not None:
+                sys.modules[name] = before
+            raise
+        return module
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # anything may happen in somebody's module, SystemExit included
+        raise BadInput(f"{place} does not import: {_said(error)}: mend it and try again") from error
+
+
+def _said(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}".splitlines()[0]

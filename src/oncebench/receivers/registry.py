@@ -1,0 +1,60 @@
+"""The variants that ship, and the verdict that each must get."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Literal
+
+Judged = Literal["sound", "broken"]
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """A named receiver.
+
+    Attributes:
+        name: Its name on the command line; its code is the module of that name beside this one.
+        expected: The verdict it must get.
+        kinds: Violations that a race must find in it, the first of them on every run.
+    """
+
+    name: str
+    expected: Judged
+    kinds: tuple[str, ...] = ()
+
+    @property
+    def path(self) -> Path:
+        """Its source file."""
+        spec = find_spec(f"oncebench.receivers.{self.name}")
+        assert spec is not None
+        assert spec.origin is not None
+        return Path(spec.origin)
+
+    @property
+    def lesson(self) -> str:
+        """Why it is right or wrong; the first line says it in short. Read without importing it."""
+        return ast.get_docstring(ast.parse(self.path.read_text(encoding="utf-8"))) or ""
+
+
+VARIANTS = {
+    variant.name: variant
+    for variant in (
+        Variant("immediate", "sound"),
+        Variant("exclusive", "sound"),
+        Variant("upsert", "sound"),
+        Variant("group", "sound"),
+        Variant("deferred", "sound"),
+        Variant("naive", "broken", ("double_apply",)),
+        Variant("memory", "broken", ("double_apply",)),
+        Variant("id_first", "broken", ("record_effect_mismatch",)),
+        Variant("stock_first", "broken", ("double_apply",)),
+        Variant("unique_only", "broken", ("double_apply",)),
+        Variant("ack_early", "broken", ("left_open",)),
+        Variant("swallow", "broken", ("acked_but_lost",)),
+        Variant("replace", "broken", ("double_apply", "wrong_answer")),
+        Variant("ignore_rowcount", "broken", ("double_apply",)),
+    )
+}

@@ -1,0 +1,1 @@
+"""Where effects land. One engine a file; the witness watches from inside it."""

@@ -1,0 +1,163 @@
+"""Seeded deliveries: which worker hands over which message, in which order, under which pressure.
+
+The same workload gives the same deliveries per worker on every machine and every Python: all choices come
+from `random.Random.random()`, the one method whose sequence is promised never to change
+(https://docs.python.org/3/library/random.html#notes-on-reproducibility).
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from oncebench.messages import BadInput, Delivery
+
+MAX_PLAIN_QTY = 99
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """What to deliver.
+
+    Attributes:
+        seed: From which everything follows.
+        workers: Processes that deliver at once.
+        ids: Ids in each phase.
+        redeliveries: Further deliveries of each id in the `spread` and `impatient` phases.
+        conflicts: Share of ids that come with two quantities, 0 to 1.
+        phases: Which of `PHASES`, in order.
+    """
+
+    seed: int = 0
+    workers: int = 4
+    ids: int = 150
+    redeliveries: int = 3
+    conflicts: float = 0.1
+    phases: tuple[str, ...] = ("same", "distinct", "spread", "paused", "impatient")
+
+    def __post_init__(self) -> None:
+        for name, least, most in (("workers", 1, 256), ("ids", 1, 10_000_000), ("redeliveries", 0, 1_000)):
+            value = getattr(self, name)
+            if not least <= value <= most:
+                raise BadInput(f"{name} must be {least} to {most}, not {value}")
+        if not 0 <= self.conflicts <= 1:
+            raise BadInput(f"conflicts is a share from 0 to 1, not {self.conflicts}")
+        if not 0 <= self.seed < 2**63:
+            raise BadInput(f"seed must be 0 to 2**63-1, not {self.seed}")
+        for phase in self.phases:
+            if phase not in PHASES:
+                raise BadInput(f"there is no workload {phase!r}: choose from {', '.join(PHASES)}")
+        if not self.phases:
+            raise BadInput(f"a workload needs at least one phase: choose from {', '.join(PHASES)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """One kind of pressure, and what each worker delivers under it.
+
+    Attributes:
+        name: Which of `PHASES`, or "warm-up".
+        deliveries: A list for each worker, in its order.
+        gated: All workers are released together before each delivery.
+        paused: Seeded pauses before statements.
+        impatient: The busy timeout is 0, so that every wait becomes a refusal.
+    """
+
+    name: str
+    deliveries: Sequence[Sequence[Delivery]]
+    gated: bool = False
+    paused: bool = False
+    impatient: bool = False
+
+
+def plan(workload: Workload) -> list[Phase]:
+    """All phases of a race, the warm-up first."""
+    return [warm_up(workload.workers)] + [
+        PHASES[name](workload, random.Random(f"{workload.seed} {name}")) for name in workload.phases
+    ]
+
+
+def warm_up(workers: int, deliveries: int = 10) -> Phase:
+    """Deliveries that fill caches and are not counted."""
+    lists = [[Delivery(f"warm-up-{w}-{n}", 1) for n in range(deliveries)] for w in range(workers)]
+    return Phase("warm-up", lists)
+
+
+def same(workload: Workload, rng: random.Random) -> Phase:
+    """Rounds: all workers are released at once on one id. Catches check-then-act."""
+    lists: list[list[Delivery]] = [[] for _ in range(workload.workers)]
+    for n in range(workload.ids):
+        for deliveries, delivery in zip(
+            lists, _message(f"same-{n}", workload.workers, workload, rng), strict=True
+        ):
+            deliveries.append(delivery)
+    return Phase("same", lists, gated=True)
+
+
+def distinct(workload: Workload, rng: random.Random) -> Phase:
+    """Rounds: all workers are released at once, each on an id of its own. Catches lost updates."""
+    lists: list[list[Delivery]] = [[] for _ in range(workload.workers)]
+    for n in range(max(1, workload.ids // workload.workers)):
+        for w, deliveries in enumerate(lists):
+            deliveries.append(Delivery(f"distinct-{n * workload.workers + w}", _quantity(rng)))
+    return Phase("distinct", lists, gated=True)
+
+
+def spread(workload: Workload, rng: random.Random) -> Phase:
+    """Free running: all deliveries shuffled over the workers. Measures; catches what repeats in sequence."""
+    return Phase("spread", _spread("spread", workload, rng))
+
+
+def paused(workload: Workload, rng: random.Random) -> Phase:
+    """Free running in one order, with pauses before statements. Widens every gap between two statements."""
+    lists: list[list[Delivery]] = [[] for _ in range(workload.workers)]
+    for n in range(max(1, workload.ids // 4)):
+        for deliveries, delivery in zip(
+            lists, _message(f"paused-{n}", workload.workers, workload, rng), strict=True
+        ):
+            deliveries.append(delivery)
+    return Phase("paused", lists, paused=True)
+
+
+def impatient(workload: Workload, rng: random.Random) -> Phase:
+    """Free running with pauses and no busy timeout. Catches those that take a refusal for an answer."""
+    return Phase("impatient", _spread("impatient", workload, rng), paused=True, impatient=True)
+
+
+PHASES: dict[str, Callable[[Workload, random.Random], Phase]] = {
+    "same": same,
+    "distinct": distinct,
+    "spread": spread,
+    "paused": paused,
+    "impatient": impatient,
+}
+
+
+def _spread(name: str, workload: Workload, rng: random.Random) -> list[list[Delivery]]:
+    copies = 1 + workload.redeliveries
+    deck = [d for n in range(workload.ids) for d in _message(f"{name}-{n}", copies, workload, rng)]
+    for last in range(len(deck) - 1, 0, -1):
+        other = _below(last + 1, rng)
+        deck[last], deck[other] = deck[other], deck[last]
+    return [deck[w :: workload.workers] for w in range(workload.workers)]
+
+
+def _message(id: str, copies: int, workload: Workload, rng: random.Random) -> list[Delivery]:
+    """Copies of one message; in a share of them at least one has another quantity."""
+    qty = _quantity(rng)
+    if rng.random() >= workload.conflicts or copies < 2:
+        return [Delivery(id, qty)] * copies
+    other = 1 + (qty + _below(MAX_PLAIN_QTY - 1, rng)) % MAX_PLAIN_QTY
+    messages = [Delivery(id, qty if rng.random() < 0.5 else other) for _ in range(copies)]
+    messages[0] = Delivery(id, qty)
+    messages[1 + _below(copies - 1, rng)] = Delivery(id, other)
+    return messages
+
+
+def _quantity(rng: random.Random) -> int:
+    return 1 + _below(MAX_PLAIN_QTY, rng)
+
+
+def _below(n: int, rng: random.Random) -> int:
+    return int(rng.random() * n)
