@@ -23,7 +23,7 @@ class Workload:
     Attributes:
         seed: From which everything follows.
         workers: Processes that deliver at once.
-        ids: Ids in each phase.
+        ids: Ids in each phase; `spread` has four times as many, `paused` a quarter.
         redeliveries: Further deliveries of each id in the `spread` and `impatient` phases.
         conflicts: Share of ids that come with two quantities, 0 to 1.
         phases: Which of `PHASES`, in order.
@@ -31,7 +31,7 @@ class Workload:
 
     seed: int = 0
     workers: int = 4
-    ids: int = 150
+    ids: int = 120
     redeliveries: int = 3
     conflicts: float = 0.1
     phases: tuple[str, ...] = ("same", "distinct", "spread", "paused", "impatient")
@@ -106,7 +106,7 @@ def distinct(workload: Workload, rng: random.Random) -> Phase:
 
 def spread(workload: Workload, rng: random.Random) -> Phase:
     """Free running: all deliveries shuffled over the workers. Measures; catches what repeats in sequence."""
-    return Phase("spread", _spread("spread", workload, rng))
+    return Phase("spread", _spread("spread", 4 * workload.ids, workload, rng))
 
 
 def paused(workload: Workload, rng: random.Random) -> Phase:
@@ -122,7 +122,7 @@ def paused(workload: Workload, rng: random.Random) -> Phase:
 
 def impatient(workload: Workload, rng: random.Random) -> Phase:
     """Free running with pauses and no busy timeout. Catches those that take a refusal for an answer."""
-    return Phase("impatient", _spread("impatient", workload, rng), paused=True, impatient=True)
+    return Phase("impatient", _spread("impatient", workload.ids, workload, rng), paused=True, impatient=True)
 
 
 PHASES: dict[str, Callable[[Workload, random.Random], Phase]] = {
@@ -134,9 +134,9 @@ PHASES: dict[str, Callable[[Workload, random.Random], Phase]] = {
 }
 
 
-def _spread(name: str, workload: Workload, rng: random.Random) -> list[list[Delivery]]:
+def _spread(name: str, ids: int, workload: Workload, rng: random.Random) -> list[list[Delivery]]:
     copies = 1 + workload.redeliveries
-    deck = [d for n in range(workload.ids) for d in _message(f"{name}-{n}", copies, workload, rng)]
+    deck = [d for n in range(ids) for d in _message(f"{name}-{n}", copies, workload, rng)]
     for last in range(len(deck) - 1, 0, -1):
         other = _below(last + 1, rng)
         deck[last], deck[other] = deck[other], deck[last]

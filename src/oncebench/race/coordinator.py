@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shutil
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -20,8 +21,6 @@ from oncebench.workload import Phase, Workload, plan
 
 if TYPE_CHECKING:
     from oncebench.receivers.loader import Receiver
-
-import sys
 
 _DRAIN_TRIES = 5
 _STUCK_ENOUGH = 3  # deliveries that stay without an answer before the drain gives up
@@ -53,8 +52,8 @@ class Race:
     """What one race left behind.
 
     Attributes:
-        phases: What was planned; the warm-up is not among them.
-        history: The operations of the phases.
+        phases: What was planned, the warm-up first.
+        history: The operations of the phases; of the warm-up only those that did not come back.
         drained: The same, then those of the drain.
         before: The store after the warm-up.
         between: After the phases, before the drain.
@@ -145,19 +144,19 @@ class _Coordinator:
         self._race = Race(receiver.name, workload, settings, policy)
         self._progress = progress
         self._gates = 0
+        self._seen = 0  # rows of the witness
+        self._began = 0.0
 
     def run(self) -> Race:
         race = self._race
-        warm_up, *race.phases = plan(race.workload)
+        race.phases = plan(race.workload)
         planned = sum(len(list_) for phase in race.phases for list_ in phase.deliveries)
         workers: list[Member] = []
         try:
             with Crew(race.policy.deadline, lambda done: self._progress(done, planned)) as crew:
                 if self._receiver.serve is not None:
                     crew.start([self._job(race.workload.workers + 1, [], serving=True)])
-                workers = crew.start(
-                    [self._job(w, [warm_up, *race.phases]) for w in range(race.workload.workers)]
-                )
+                workers = crew.start([self._job(w, race.phases) for w in range(race.workload.workers)])
                 race.effective = [sqlite.Settings(**m.effective) for m in workers if m.effective]
                 crew.run(workers, self._at_gate)
                 race.seconds = time.monotonic() - self._began
@@ -174,19 +173,16 @@ class _Coordinator:
                 self._collect(workers)
         return race
 
-    _began = 0.0
-
     def _at_gate(self) -> None:
         """All workers wait: the first time before the warm-up, the second before the race."""
         self._gates += 1
-        if self._gates == 2:
-            self._race.before = self._observe()
+        if self._gates <= 2:
+            self._race.before = before = self._observe()
+            self._seen += len(before.witness.event) if before.witness is not None else 0
             self._began = time.monotonic()
 
     def _observe(self) -> State:
-        before = self._race.before
-        seen = len(before.witness.event) if before is not None and before.witness is not None else 0
-        return self._receiver.observe(self._store, seen)
+        return self._receiver.observe(self._store, self._seen)
 
     def _job(
         self, worker: int, phases: Sequence[Phase], *, serving: bool = False, drain: bool = False
@@ -207,7 +203,6 @@ class _Coordinator:
                     phase.gated,
                     phase.paused,
                     phase.impatient,
-                    phase.name != "warm-up",
                     [[d.id, d.qty] for d in phase.deliveries[0 if drain else worker]],
                 ]
                 for phase in phases
@@ -243,14 +238,16 @@ class _Coordinator:
         deliveries = {
             w: [d for phase in race.phases for d in phase.deliveries[w]] for w in range(race.workload.workers)
         }
-        race.history = race.drained = self._read(workers, deliveries)
+        race.history = race.drained = self._read(workers, deliveries, len(race.phases[0].deliveries[0]))
 
     def _note_end(self, member: Member) -> None:
         if member.end:
             who = "the drain's worker" if member.job.insist else f"worker {member.job.worker}"
             self._race.notes.append(f"{who} {member.end}")
 
-    def _read(self, members: list[Member], deliveries: dict[int, list[Delivery]]) -> History:
+    def _read(
+        self, members: list[Member], deliveries: dict[int, list[Delivery]], warm_up: int = 0
+    ) -> History:
         """The members' recordings as one history."""
         import numpy as np
 
@@ -269,18 +266,22 @@ class _Coordinator:
             detail = detail_of[np.minimum(answer >> recorder.DETAIL_SHIFT, len(names) - 1)]
             open_ = completed == 0
             fate = DEADLINE if member.hung else "its worker died"
+            kept = open_ | (delivery > warm_up)
             columns.append(
                 [
-                    np.full(len(delivery), worker, dtype=np.int64),
-                    id_of[delivery - 1],
-                    qty_of[delivery - 1],
-                    invoked,
-                    np.where(open_, NEVER, completed),
-                    np.where(open_, int(Outcome.INDETERMINATE), answer & recorder.OUTCOME_MASK),
-                    np.where(open_, details.setdefault(fate, len(details)), detail),
-                    (answer & recorder.LEFT_OPEN) > 0,
-                    delivery - 1,
-                    calls | worker << CALL_BITS,
+                    column[kept]
+                    for column in (
+                        np.full(len(delivery), worker, dtype=np.int64),
+                        id_of[delivery - 1],
+                        qty_of[delivery - 1],
+                        invoked,
+                        np.where(open_, NEVER, completed),
+                        np.where(open_, int(Outcome.INDETERMINATE), answer & recorder.OUTCOME_MASK),
+                        np.where(open_, details.setdefault(fate, len(details)), detail),
+                        (answer & recorder.LEFT_OPEN) > 0,
+                        delivery - 1,
+                        calls | worker << CALL_BITS,
+                    )
                 ]
             )
         if not columns:

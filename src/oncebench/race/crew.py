@@ -117,7 +117,7 @@ class Crew:
             if now >= self._next_tick:
                 self._next_tick = now + _TICK
                 self._look(running, now)
-                self._tick(sum(member.calls for member in workers))
+                self._tick(sum(member.calls for member in self.members))
 
     def _spawn(self, job: Job) -> Member:
         mine, theirs = socket.socketpair()

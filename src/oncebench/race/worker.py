@@ -57,7 +57,7 @@ class Job:
             deliveries that stayed without an answer; 0 for neither.
         pause_share: Share of statements that a pause precedes in a paused phase.
         longest_pause: Seconds.
-        phases: `[gated, paused, impatient, counted, [[id, qty], ...]]` each.
+        phases: `[gated, paused, impatient, [[id, qty], ...]]` each.
         serving: Be what runs beside the workers instead.
     """
 
@@ -179,15 +179,12 @@ class Worker:
 
     def run(self) -> None:
         """Deliver all phases."""
-        for gated, paused, impatient, counted, deliveries in self._job.phases or ():
+        for gated, paused, impatient, deliveries in self._job.phases or ():
             self._line.gate()
             patience = self._set_patience(0) if impatient else None
             self._pausing = paused
             self._trace()
-            if counted:
-                self._deliver(deliveries, gated)
-            else:
-                self._warm_up(deliveries)
+            self._deliver(deliveries, gated)
             if patience is not None:
                 self._set_patience(patience)
 
@@ -221,15 +218,6 @@ class Worker:
         if _opens_by_itself(db):
             return lambda: db.in_transaction and not self._last_statement.startswith("BEGIN")
         return lambda: db.in_transaction
-
-    def _warm_up(self, deliveries: list[tuple[str, int]]) -> None:
-        for id, qty in deliveries:
-            try:
-                self._receiver.receive(self._db, id, qty)
-            except BaseException:  # whatever is wrong will be wrong again, and then be recorded
-                time.sleep(0)
-            if self._left_open():
-                self._roll_back()
 
     def _deliver(self, deliveries: list[tuple[str, int]], gated: bool) -> None:
         # The hot loop: all names local, one store per number. See bench/recording.py for its cost.

@@ -1,0 +1,55 @@
+"""The command line: one file per command, each a thin call into a room above."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from oncebench.cli.run import run
+from oncebench.cli.show import show
+from oncebench.cli.variants import variants
+from oncebench.messages import BadInput
+
+app = typer.Typer(
+    name="oncebench",
+    help="Does a message that arrives twice, at the same moment, land exactly once?",
+    epilog="A receiver is a variant's name, package.module:function or path/to/file.py:function. "
+    "Exit codes: 0 every verdict is the declared one, 1 not so, 2 bad input, 3 unknown.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+for _command in (run, show, variants):
+    app.command()(_command)
+
+# The class that all errors of usage have in common, wherever this version of typer keeps it.
+_Misuse = next(cls for cls in typer.BadParameter.__mro__ if cls.__name__ == "ClickException")
+
+
+def main() -> None:
+    """Run a command; bad input ends in one sentence and exit code 2."""
+    try:
+        code = app(standalone_mode=False)
+    except typer.Exit as stop:
+        code = stop.exit_code
+    except BadInput as error:
+        code = _refuse(str(error))
+    except typer.Abort:
+        code = 130
+    except KeyboardInterrupt:
+        code = 130
+    except BrokenPipeError:  # a reader such as `head` left
+        sys.stderr.close()
+        code = 1
+    except Exception as error:
+        if not isinstance(error, _Misuse):
+            raise
+        code = _refuse(error.format_message())  # type: ignore[attr-defined]
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _refuse(sentence: str) -> int:
+    print(f"oncebench: {sentence}", file=sys.stderr)
+    return 2

@@ -1,0 +1,205 @@
+"""`oncebench run`: many processes at once, as fast as they can."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from oncebench.race import Policy
+    from oncebench.receivers.loader import Receiver
+    from oncebench.results import RunResult
+    from oncebench.stores.sqlite import Settings
+    from oncebench.workload import Workload
+
+SEED = 7
+WORKERS = 4
+IDS = 120
+REDELIVERIES = 3
+CONFLICTS = 0.1
+JOURNALS = ("wal", "delete")
+SYNCHRONOUS = ("full", "normal", "off")
+WORKLOADS = ("same", "distinct", "spread", "paused", "impatient")
+
+
+def run(
+    variants: Annotated[
+        list[str] | None, typer.Argument(help="Receivers to race; naive and immediate if none is given.")
+    ] = None,
+    workers: Annotated[int, typer.Option(help="Processes that deliver at once.")] = WORKERS,
+    ids: Annotated[int, typer.Option(help="Ids in each part of the workload.")] = IDS,
+    redeliveries: Annotated[
+        int, typer.Option(help="Further deliveries of an id in spread and impatient.")
+    ] = 3,
+    conflicts: Annotated[float, typer.Option(help="Share of ids that come with two quantities.")] = CONFLICTS,
+    workload: Annotated[
+        list[str] | None,
+        typer.Option(help="same, distinct, spread, paused, impatient, or mix for all: what to deliver."),
+    ] = None,
+    journal: Annotated[list[str] | None, typer.Option(help="wal, delete; both if not given.")] = None,
+    synchronous: Annotated[str, typer.Option(help="full, normal or off.")] = "full",
+    busy_timeout: Annotated[str, typer.Option(help="How long SQLite waits for a lock, e.g. 100ms.")] = "5s",
+    max_tries: Annotated[int, typer.Option(help="Calls for a delivery; only lock errors are retried.")] = 1,
+    deadline: Annotated[str, typer.Option(help="A call that takes longer gets its worker killed.")] = "30s",
+    witness: Annotated[
+        bool, typer.Option("--witness/--no-witness", help="Triggers that record each effect, or full speed.")
+    ] = True,
+    db: Annotated[
+        Path | None, typer.Option(help="Keep the store at this path; each race makes it anew.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="From which all deliveries follow.")] = SEED,
+    out: Annotated[Path, typer.Option(help="Folder for results.")] = Path("results"),
+    json: Annotated[bool, typer.Option("--json", help="Print the saved form instead of tables.")] = False,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress, only the verdicts.")] = False,
+) -> None:
+    """Race receivers against themselves: real processes, one SQLite file, the same and different ids."""
+    from oncebench.cli.values import one_of, seconds
+    from oncebench.race import Policy
+    from oncebench.receivers.loader import load
+    from oncebench.results.files import folder_for
+    from oncebench.stores.sqlite import Settings
+    from oncebench.workload import Workload
+
+    phases = one_of(workload or ["mix"], (*WORKLOADS, "mix"), "--workload")
+    journals = one_of(journal or list(JOURNALS), JOURNALS, "--journal")
+    one_of([synchronous], SYNCHRONOUS, "--synchronous")
+    work = Workload(
+        seed, workers, ids, redeliveries, conflicts, WORKLOADS if "mix" in phases else tuple(phases)
+    )
+    policy = Policy(max_tries, seconds(deadline, "--deadline"), witness)
+    settings = [Settings(mode, synchronous, seconds(busy_timeout, "--busy-timeout")) for mode in journals]  # type: ignore[arg-type]
+    receivers = [load(target) for target in dict.fromkeys(variants or ["naive", "immediate"])]
+    new = not out.exists()
+    folder = folder_for(out, [receiver.name for receiver in receivers])
+    try:
+        result = _race_all(receivers, work, settings, policy, db, folder, quiet)
+    finally:
+        if not any(folder.iterdir()):  # refused before anything was measured: leave no trace
+            folder.rmdir()
+            if new:
+                out.rmdir()
+    _print(result, folder, json, quiet)
+    raise typer.Exit(_exit_code(result))
+
+
+def _race_all(
+    receivers: Sequence[Receiver],
+    workload: Workload,
+    settings: Sequence[Settings],
+    policy: Policy,
+    db: Path | None,
+    folder: Path,
+    quiet: bool,
+) -> RunResult:
+    """Each receiver in each journal mode; what is finished is saved at once, in case the next ends all."""
+    from oncebench.race import race
+    from oncebench.report.progress import Progress
+    from oncebench.results import files, summary
+
+    result = _empty_result(receivers, workload, settings, policy, db)
+    progress = Progress(not quiet)
+    for receiver in receivers:
+        races = []
+        for mode in settings:
+            with progress.of(f"{receiver.name}, {mode.journal}") as report:
+                ended = race(receiver, workload, mode, policy, db, report)
+            races.append(summary.of_race(ended))
+            known = [v for v in result.variants if v.name != receiver.name]
+            result.variants = [*known, summary.of_variant(receiver.name, receiver.expected, races)]
+            result.complete = not ended.interrupted and len(result.variants) == len(receivers)
+            result.complete = result.complete and len(races) == len(settings)
+            files.save(result, folder)
+            if ended.interrupted:
+                return result
+    return result
+
+
+def _empty_result(
+    receivers: Sequence[Receiver],
+    workload: Workload,
+    settings: Sequence[Settings],
+    policy: Policy,
+    db: Path | None,
+) -> RunResult:
+    import tempfile
+    from datetime import UTC, datetime
+
+    from oncebench.results import schema
+    from oncebench.results.environment import environment
+
+    names = [receiver.name for receiver in receivers]
+    journals = [mode.journal for mode in settings]
+    return schema.RunResult(
+        schema=schema.SCHEMA,
+        kind="race",
+        seed=workload.seed,
+        command=_again(names, workload, settings, policy),
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        complete=False,
+        settings=schema.Settings(
+            workers=workload.workers,
+            ids=workload.ids,
+            redeliveries=workload.redeliveries,
+            conflicts=workload.conflicts,
+            workload=list(workload.phases),
+            journal=list(journals),
+            synchronous=settings[0].synchronous,
+            busy_timeout=settings[0].busy_timeout,
+            max_tries=policy.max_tries,
+            deadline=policy.deadline,
+            witness=policy.watched,
+        ),
+        environment=environment(db.parent if db is not None else Path(tempfile.gettempdir())),
+    )
+
+
+def _again(names: Sequence[str], workload: Workload, settings: Sequence[Settings], policy: Policy) -> str:
+    """The command that makes the same deliveries again: all options that are not the default's."""
+    journals = tuple(mode.journal for mode in settings)
+    options = {
+        "--seed": (workload.seed, None),
+        "--workers": (workload.workers, WORKERS),
+        "--ids": (workload.ids, IDS),
+        "--redeliveries": (workload.redeliveries, REDELIVERIES),
+        "--conflicts": (workload.conflicts, CONFLICTS),
+        "--workload": (workload.phases, WORKLOADS),
+        "--journal": (journals, JOURNALS),
+        "--synchronous": (settings[0].synchronous, "full"),
+        "--busy-timeout": (settings[0].busy_timeout, 5.0),
+        "--max-tries": (policy.max_tries, 1),
+        "--deadline": (policy.deadline, 30.0),
+    }
+    words = ["oncebench", "run", *names]
+    for option, (value, usual) in options.items():
+        if value != usual:
+            words += [option, ",".join(value) if isinstance(value, tuple) else f"{value}"]
+    return shlex.join(words + ([] if policy.watched else ["--no-witness"]))
+
+
+def _print(result: RunResult, folder: Path, json: bool, quiet: bool) -> None:
+    from rich.console import Console
+
+    from oncebench.report.terminal import render, verdicts
+    from oncebench.results.schema import encode
+
+    if json:
+        sys.stdout.buffer.write(encode(result))
+        return
+    console = Console(highlight=False, soft_wrap=True)
+    console.print(verdicts(result) if quiet else render(result))
+    if not quiet:
+        console.print(f"saved: {folder}", style="dim", markup=False)
+
+
+def _exit_code(result: RunResult) -> int:
+    if any(race.interrupted for variant in result.variants for race in variant.races):
+        return 130
+    verdicts = [(variant.verdict, variant.expected_verdict) for variant in result.variants]
+    if any(got not in (expected, "unknown") for got, expected in verdicts):
+        return 1
+    return 3 if any(got == "unknown" for got, _ in verdicts) else 0

@@ -1,0 +1,27 @@
+"""`oncebench show`: a saved run once more."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def show(
+    run: Annotated[Path, typer.Argument(help="A run's folder, or its run.json.")],
+    json: Annotated[bool, typer.Option("--json", help="Print the saved form instead of tables.")] = False,
+) -> None:
+    """Print a saved run."""
+    from rich.console import Console
+
+    from oncebench.report.terminal import render
+    from oncebench.results import load
+    from oncebench.results.schema import encode
+
+    result = load(run)
+    if json:
+        sys.stdout.buffer.write(encode(result))
+    else:
+        Console(highlight=False, soft_wrap=True).print(render(result))

@@ -1,0 +1,34 @@
+"""Values that people write on the command line."""
+
+from __future__ import annotations
+
+import re
+
+from oncebench.messages import BadInput
+
+_UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "min": 60.0}
+
+
+def seconds(text: str, option: str) -> float:
+    """`5s`, `100ms`, `0.5` or `2min` in seconds.
+
+    Raises:
+        BadInput: It is none of these.
+    """
+    match = re.fullmatch(r"(\d+(?:\.\d+)?|\.\d+)\s*(s|ms|us|min)?", text.strip())
+    if match is None:
+        raise BadInput(f"{option} takes a time such as 5s, 100ms or 0, not {text!r}")
+    return float(match[1]) * _UNITS[match[2] or "s"]
+
+
+def one_of(texts: list[str], allowed: tuple[str, ...], option: str) -> list[str]:
+    """A list that may be given by commas or by repeating the option, each value once.
+
+    Raises:
+        BadInput: One of them is not allowed.
+    """
+    values = list(dict.fromkeys(part.strip() for text in texts for part in text.split(",")))
+    for value in values:
+        if value not in allowed:
+            raise BadInput(f"{option} takes {', '.join(allowed)}, not {value!r}")
+    return values

@@ -1,0 +1,189 @@
+"""A result on the terminal: a table per variant, the smallest proof, and what was tried."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.console import Group, RenderableType
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from oncebench.results.schema import Latency, Op, Proof, RaceResult, RunResult, VariantResult
+from oncebench.results.summary import total_effects, total_tallies
+
+_LANE = 34  # characters for the time axis of a proof
+_COLOURS = {"sound": "green", "broken": "red", "unknown": "yellow"}
+
+
+def render(result: RunResult) -> RenderableType:
+    """Everything `oncebench run` and `oncebench show` print."""
+    parts: list[RenderableType] = [_heading(result)]
+    for variant in result.variants:
+        parts += [Text(), _table(variant), *_evidence(variant)]
+    return Group(*parts, Text(), verdicts(result))
+
+
+def verdicts(result: RunResult) -> RenderableType:
+    """A line for each variant, and the command that runs all of it again."""
+    return Group(*_closing(result))
+
+
+def _heading(result: RunResult) -> Text:
+    s, e = result.settings, result.environment
+    lines = (
+        f"seed {result.seed} · {s.workers} workers · {' '.join(s.workload)} · {s.ids} ids each · "
+        f"{s.redeliveries} redeliveries · {s.conflicts:.0%} conflicting",
+        f"synchronous {s.synchronous} · busy timeout {duration(s.busy_timeout * 1e9)} · "
+        f"{s.max_tries} {'try' if s.max_tries == 1 else 'tries'} · witness {'on' if s.witness else 'off'}",
+        f"SQLite {e.get('sqlite')} on {e.get('file_system')} · Python {e.get('python')} · "
+        f"{e.get('cores')} cores",
+    )
+    return Text("\n".join(lines), style="dim")
+
+
+def _table(variant: VariantResult) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(Text(variant.name, style="bold"), no_wrap=True)
+    races = variant.races
+    for race in races:
+        table.add_column(race.journal, justify="right", no_wrap=True)
+    together = len(races) > 1
+    if together:
+        table.add_column("together", justify="right", no_wrap=True)
+
+    for label, cells, whole in _rows(variant):
+        table.add_row(label, *cells, *([whole] if together else []))
+    verdicts = [Text(race.verdict, style=_COLOURS[race.verdict]) for race in races]
+    whole_verdict = Text(variant.verdict, style=f"bold {_COLOURS[variant.verdict]}")
+    table.add_row(Text("verdict", style="bold"), *verdicts, *([whole_verdict] if together else []))
+    return table
+
+
+def _rows(variant: VariantResult) -> Iterator[tuple[str, list[str], str]]:
+    """Label, a cell for each race, and one for all together (empty where a sum means nothing)."""
+    races = variant.races
+    tallies = [race.tallies for race in races]
+    effects = [race.effects for race in races]
+    every, all_effects = total_tallies(tallies), total_effects(effects)
+
+    def sums(label: str, name: str, parts: Sequence[object], whole: object) -> tuple[str, list[str], str]:
+        return label, [f"{getattr(part, name):,}" for part in parts], f"{getattr(whole, name):,}"
+
+    yield sums("deliveries", "deliveries", tallies, every)
+    for name in ("applied", "duplicate", "conflict"):
+        yield sums(f"  completed: {name}", name, tallies, every)
+    for code in sorted(every.locked):
+        cells = [f"{tally.locked.get(code, 0):,}" for tally in tallies]
+        yield f"lock error {code}", cells, f"{every.locked[code]:,}"
+    if not every.locked:
+        yield "lock errors", ["0"] * len(races), "0"
+    yield sums("errors", "error", tallies, every)
+    yield sums("indeterminate", "indeterminate", tallies, every)
+    yield sums("retried deliveries", "retried", tallies, every)
+    yield sums("retries", "retries", tallies, every)
+    yield sums("unanswered, then drained", "unanswered", tallies, every)
+    yield sums("effects on the total", "observed", effects, all_effects)
+    yield sums("  expected by the inbox", "expected", effects, all_effects)
+    if all_effects.witnessed is not None:
+        yield sums("effects witnessed", "witnessed", effects, all_effects)
+    yield sums("  ids that came in", "ids", effects, all_effects)
+    yield sums("ids with two in flight", "overlapped_ids", races, variant)
+    yield f"throughput ({races[0].measured})", [f"{race.throughput:,.0f}/s" for race in races], ""
+    for figure in ("p50", "p90", "p99", "max"):
+        yield f"  completion {figure}", [_figure(race.latency, figure) for race in races], ""
+    for figure in ("p50", "p90", "p99", "max"):
+        yield f"  lock error {figure}", [_figure(race.lock_latency, figure) for race in races], ""
+    yield "fewest to most a worker", [_span(race.fairness.completions) for race in races], ""
+    waits = [max(race.fairness.longest_wait, default=0) for race in races]
+    yield "longest wait of a worker", [duration(wait) for wait in waits], ""
+
+
+def _figure(latency: Latency, name: str) -> str:
+    return duration(getattr(latency, name)) if latency.count else "-"
+
+
+def _span(counts: list[int]) -> str:
+    return f"{min(counts):,} to {max(counts):,}" if counts else "-"
+
+
+def _evidence(variant: VariantResult) -> Iterator[RenderableType]:
+    races = variant.races
+    for race in races:
+        for reason in race.because:
+            yield Text(f"{race.journal}: unknown, because {reason}", style="yellow")
+        for note in race.notes:
+            if note not in race.because:
+                yield Text(f"{race.journal}: {note}", style="yellow")
+    for kind, failure in {**variant.tallies.errors, **variant.tallies.indeterminates}.items():
+        yield Text(f"{failure.count:,} x {kind}: {failure.example}", style="dim")
+    if variant.violations:
+        counts: dict[str, int] = {}
+        for race in races:
+            for name, count in race.violation_counts.items():
+                counts[name] = counts.get(name, 0) + count
+        found = ", ".join(
+            f"{name} of {count:,} {'id' if count == 1 else 'ids'}" for name, count in counts.items()
+        )
+        yield Text(f"found: {found}", style="red")
+        yield from _proof(variant.violations[0])
+    remarks = sum(len(race.remarks) for race in races)
+    if remarks:
+        yield Text(
+            f"remark: {remarks} calls failed although their work was done; redelivery is harmless here"
+        )
+
+
+def _proof(proof: Proof) -> Iterator[RenderableType]:
+    where = f"id {proof.id}, " if proof.id else ""
+    yield Text(f"smallest proof ({proof.kind}, {where}{proof.journal}): {proof.message}")
+    ends = [op.completed if op.completed is not None else op.invoked for op in proof.operations]
+    scale = max([1, *ends])
+    for op in proof.operations:
+        yield Text.from_markup(f"  {_lane(op, scale)}  {escape(_answer(op))}")
+    if proof.operations:
+        yield Text(f"  0{duration(scale):>{_LANE + 9}}", style="dim")
+
+
+def _lane(op: Op, scale: int) -> str:
+    start = round(op.invoked / scale * (_LANE - 1))
+    end = _LANE - 1 if op.completed is None else round(op.completed / scale * (_LANE - 1))
+    inside = max(0, end - start - 1)
+    bar = "├" + "─" * inside + ("┄" if op.completed is None else "┤")
+    return f"worker {op.worker:<3}{' ' * start}{bar:<{_LANE + 1 - start}}"
+
+
+def _answer(op: Op) -> str:
+    said = {"applied": "True", "duplicate": "False", "conflict": "Conflict"}.get(
+        op.outcome, op.detail or op.outcome
+    )
+    return f"{op.qty} → {said}{', transaction left open' if op.left_open else ''}"
+
+
+def _closing(result: RunResult) -> Iterator[Text]:
+    for variant in result.variants:
+        line = Text(f"{variant.name}: ")
+        line.append(variant.verdict, style=f"bold {_COLOURS[variant.verdict]}")
+        declared = variant.expected_verdict
+        line.append(" as declared" if variant.verdict == declared else f", declared {declared}")
+        line.append(f" · {_tried(variant.races)}")
+        yield line
+    yield Text(f"again: {result.command}", style="dim")
+
+
+def _tried(races: list[RaceResult]) -> str:
+    deliveries = sum(race.tallies.deliveries for race in races)
+    ids, raced = sum(race.ids for race in races), sum(race.overlapped_ids for race in races)
+    return f"tried: {deliveries:,} deliveries, {raced:,} of {ids:,} ids raced, no crash, no chosen schedule"
+
+
+def duration(nanoseconds: float) -> str:
+    """Three digits and a unit."""
+    for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
+        if nanoseconds >= size:
+            return (
+                f"{nanoseconds / size:.3g} {unit}"
+                if nanoseconds < 1000 * size
+                else f"{nanoseconds / size:,.0f} {unit}"
+            )
+    return f"{nanoseconds:.0f} ns" if nanoseconds else "0"

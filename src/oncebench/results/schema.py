@@ -1,0 +1,246 @@
+"""What `run.json` holds. Keys are never renamed within a schema version; new ones may be added."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Struct, field
+
+SCHEMA = 1
+"""Version of the saved form. A file of another version is refused by name."""
+
+
+class Failure(Struct, forbid_unknown_fields=False):
+    """One kind of failure: how often it came, and the message of the first."""
+
+    count: int
+    example: str = ""
+
+
+class Tallies(Struct):
+    """Counts. The first five kinds of answer count calls; a call is a delivery or one of its retries.
+
+    Attributes:
+        deliveries: Messages handed over, redeliveries included, retries not.
+        applied: Completions that answered True.
+        duplicate: Completions that answered False.
+        conflict: Completions that raised the conflict exception.
+        locked: Lock errors by extended SQLite code. None of them is a completion.
+        error: Calls that failed otherwise.
+        errors: The same by kind.
+        indeterminate: Calls without an answer, or with one that proves nothing.
+        indeterminates: The same by kind.
+        retried: Deliveries that took more than one call.
+        retries: Calls beyond the first of their delivery.
+        unanswered: Deliveries whose last call was not a completion, left to the drain.
+        planned: Deliveries that would have been handed over had nothing cut the run short.
+    """
+
+    deliveries: int = 0
+    applied: int = 0
+    duplicate: int = 0
+    conflict: int = 0
+    locked: dict[str, int] = field(default_factory=dict)
+    error: int = 0
+    errors: dict[str, Failure] = field(default_factory=dict)
+    indeterminate: int = 0
+    indeterminates: dict[str, Failure] = field(default_factory=dict)
+    retried: int = 0
+    retries: int = 0
+    unanswered: int = 0
+    planned: int = 0
+
+
+class Effects(Struct):
+    """What an independent connection read after the drain, against what its inbox explains.
+
+    Attributes:
+        expected: Sum of the quantities of the ids that came into the inbox.
+        observed: By how much the stock's total moved.
+        ids: How many ids came into the inbox.
+        witnessed: How many changes of the total the witness saw; None without one.
+    """
+
+    expected: int = 0
+    observed: int = 0
+    ids: int = 0
+    witnessed: int | None = None
+
+
+class Op(Struct, omit_defaults=True):
+    """One operation of a proof; times in nanoseconds from the first of them, None for never."""
+
+    worker: int
+    id: str
+    qty: int
+    invoked: int
+    completed: int | None
+    outcome: str
+    detail: str = ""
+    left_open: bool = False
+
+
+class Proof(Struct):
+    """One violation, or one remark.
+
+    Attributes:
+        kind: What is wrong.
+        id: The message; empty where the sums cannot be pinned on one.
+        message: What happened, with the sums.
+        operations: The fewest that show it.
+        schedule: A replayable schedule; empty where the operating system made it.
+        journal: The journal mode it was seen in.
+    """
+
+    kind: str
+    id: str
+    message: str
+    operations: list[Op] = field(default_factory=list)
+    schedule: str = ""
+    journal: str = ""
+
+
+class Latency(Struct):
+    """Nanoseconds from call to return.
+
+    Attributes:
+        histogram: `[lower bound, count]` for each bucket that is not empty; eight buckets for each doubling.
+    """
+
+    count: int = 0
+    p50: int = 0
+    p90: int = 0
+    p99: int = 0
+    max: int = 0
+    histogram: list[tuple[int, int]] = field(default_factory=list)
+
+
+class Fairness(Struct):
+    """How evenly the workers got on in the measured phase.
+
+    Attributes:
+        completions: Per worker, when the first of them had come to the end of its deliveries.
+        longest_wait: Per worker, nanoseconds from a delivery's first call to its completion, at the most.
+    """
+
+    completions: list[int] = field(default_factory=list)
+    longest_wait: list[int] = field(default_factory=list)
+
+
+class Drain(Struct):
+    """The redelivery of all that was not answered.
+
+    Attributes:
+        redelivered: Messages.
+        applied: Of them answered True.
+        duplicate: Answered False: they had been done.
+        conflict: Raised the conflict exception.
+        stuck: Never answered.
+        undrained: Given up on before their turn.
+    """
+
+    redelivered: int = 0
+    applied: int = 0
+    duplicate: int = 0
+    conflict: int = 0
+    stuck: int = 0
+    undrained: int = 0
+
+
+class RaceResult(Struct):
+    """One race of one variant in one journal mode.
+
+    Attributes:
+        because: Why the verdict is unknown; empty otherwise.
+        seconds: Of the race, without start and drain.
+        ids: Ids that were delivered.
+        overlapped_ids: Those of them that had two deliveries in flight at once.
+        measured: The phase that throughput, latency and fairness are taken from.
+        throughput: Completions a second in it.
+        latency: Of its completions.
+        lock_latency: Time to refusal, over all phases.
+        effective: `[journal, synchronous, busy timeout in seconds]` that each worker's connection really had.
+        notes: What a reader must know.
+        interrupted: Whether Ctrl-C ended it.
+    """
+
+    journal: str
+    verdict: str
+    because: list[str]
+    seconds: float
+    tallies: Tallies
+    effects: Effects
+    ids: int
+    overlapped_ids: int
+    violations: list[Proof]
+    violation_counts: dict[str, int]
+    remarks: list[Proof]
+    measured: str
+    throughput: float
+    latency: Latency
+    lock_latency: Latency
+    fairness: Fairness
+    drain: Drain
+    effective: list[tuple[str, str, float]]
+    notes: list[str] = field(default_factory=list)
+    interrupted: bool = False
+
+
+class VariantResult(Struct):
+    """One variant over all its races.
+
+    Attributes:
+        expected_verdict: What a shipped variant declares; "sound" for anybody's own receiver.
+    """
+
+    name: str
+    verdict: str
+    expected_verdict: str
+    tallies: Tallies
+    effects: Effects
+    overlapped_ids: int
+    violations: list[Proof]
+    races: list[RaceResult]
+
+
+class Settings(Struct):
+    """With what it ran; times in seconds."""
+
+    workers: int
+    ids: int
+    redeliveries: int
+    conflicts: float
+    workload: list[str]
+    journal: list[str]
+    synchronous: str
+    busy_timeout: float
+    max_tries: int
+    deadline: float
+    witness: bool
+
+
+class RunResult(Struct):
+    """One run.
+
+    Attributes:
+        schema: `SCHEMA`.
+        kind: "race".
+        seed: From which all deliveries follow.
+        command: The line that runs it again.
+        created: UTC, ISO 8601.
+        complete: False while it runs, and if it was cut short.
+    """
+
+    schema: int
+    kind: str
+    seed: int
+    command: str
+    created: str
+    complete: bool
+    settings: Settings
+    environment: dict[str, str | int | list[str]]
+    variants: list[VariantResult] = field(default_factory=list)
+
+
+def encode(result: RunResult) -> bytes:
+    """As JSON a person can read."""
+    return msgspec.json.format(msgspec.json.encode(result), indent=1) + b"\n"

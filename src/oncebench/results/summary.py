@@ -1,0 +1,295 @@
+"""From a race to its result: tallies, figures and the audit's verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from oncebench.audit import Findings, Verdict, Violation, audit, overlapped
+from oncebench.messages import CALL_BITS, NEVER, Event, History, Operation, Outcome, State
+from oncebench.race import Race
+from oncebench.results.schema import (
+    Drain,
+    Effects,
+    Failure,
+    Fairness,
+    Latency,
+    Op,
+    Proof,
+    RaceResult,
+    Tallies,
+    VariantResult,
+)
+
+if TYPE_CHECKING:
+    from oncebench.messages import Flags, Ints
+
+_OUR_WORLD = (
+    "SQLITE_FULL",
+    "SQLITE_IOERR",
+    "SQLITE_READONLY",
+    "SQLITE_CANTOPEN",
+    "SQLITE_CORRUPT",
+    "SQLITE_NOTADB",
+)
+"""Failures of the machine or the file: a drain that ends in one of them says nothing about the receiver."""
+
+
+def of_race(race: Race) -> RaceResult:
+    """Judge a race and put its figures together."""
+    history = race.history
+    state = race.after or race.between
+    findings = _findings(race)
+    flags = overlapped(history)
+    because = _why_unknown(race, int(flags.sum()))
+    verdict = findings.verdict
+    if verdict is Verdict.SOUND and because:
+        verdict = Verdict.UNKNOWN
+    name, phase = _measured(race)
+    journal = race.settings.journal
+    completed = phase & (history.outcome <= Outcome.CONFLICT)
+    took = history.completed - history.invoked
+    return RaceResult(
+        journal=journal,
+        verdict=verdict,
+        because=because if verdict is Verdict.UNKNOWN else [],
+        seconds=race.seconds,
+        tallies=_tallies(race),
+        effects=_effects(race.before, state),
+        ids=len(history.ids),
+        overlapped_ids=int(flags.sum()),
+        violations=[_proof(v, journal) for v in findings.violations],
+        violation_counts={str(kind): count for kind, count in findings.counts.items()},
+        remarks=[_proof(v, journal) for v in findings.remarks],
+        measured=name,
+        throughput=_throughput(history, completed),
+        latency=_latency(took[completed]),
+        lock_latency=_latency(took[history.outcome == Outcome.LOCKED]),
+        fairness=_fairness(history, phase, race.workload.workers),
+        drain=_drain(race),
+        effective=[(s.journal, s.synchronous, s.busy_timeout) for s in race.effective],
+        notes=race.notes,
+        interrupted=race.interrupted,
+    )
+
+
+def of_variant(name: str, expected: str, races: Sequence[RaceResult]) -> VariantResult:
+    """All races of one variant as one."""
+    return VariantResult(
+        name=name,
+        verdict=Verdict.worst(Verdict(race.verdict) for race in races),
+        expected_verdict=expected,
+        tallies=total_tallies(race.tallies for race in races),
+        effects=total_effects(race.effects for race in races),
+        overlapped_ids=sum(race.overlapped_ids for race in races),
+        violations=[violation for race in races for violation in race.violations],
+        races=list(races),
+    )
+
+
+def total_tallies(parts: Iterable[Tallies]) -> Tallies:
+    """Their sum."""
+    total = Tallies()
+    for part in parts:
+        for name in ("deliveries", "applied", "duplicate", "conflict", "error", "indeterminate"):
+            setattr(total, name, getattr(total, name) + getattr(part, name))
+        for name in ("retried", "retries", "unanswered", "planned"):
+            setattr(total, name, getattr(total, name) + getattr(part, name))
+        for code, count in part.locked.items():
+            total.locked[code] = total.locked.get(code, 0) + count
+        for mine, theirs in ((total.errors, part.errors), (total.indeterminates, part.indeterminates)):
+            for kind, failure in theirs.items():
+                known = mine.get(kind, Failure(0, failure.example))
+                mine[kind] = Failure(known.count + failure.count, known.example)
+    return total
+
+
+def total_effects(parts: Iterable[Effects]) -> Effects:
+    """Their sum."""
+    total = Effects(witnessed=0)
+    for part in parts:
+        total.expected += part.expected
+        total.observed += part.observed
+        total.ids += part.ids
+        if part.witnessed is None or total.witnessed is None:
+            total.witnessed = None
+        else:
+            total.witnessed += part.witnessed
+    return total
+
+
+def _findings(race: Race) -> Findings:
+    """What two audits find: before the drain, and with it."""
+    if race.before is None or race.between is None:
+        return Findings()
+    findings = audit(race.history, race.before, race.between)
+    if race.after is None or len(race.drained) == len(race.history):
+        return findings
+    stuck = [row for row in race.stuck if not _is_our_world(race.drained, row)]
+    return findings.join(audit(race.drained, race.before, race.after, stuck, len(race.history)))
+
+
+def _is_our_world(history: History, row: int) -> bool:
+    return history[row].detail.startswith(_OUR_WORLD)
+
+
+def _why_unknown(race: Race, overlaps: int) -> list[str]:
+    reasons = []
+    if race.interrupted:
+        reasons.append("it was interrupted")
+    elif race.between is None or race.after is None:
+        reasons.extend(race.notes or ["the store could not be read"])
+    worldly = sorted({race.drained[row].detail for row in race.stuck if _is_our_world(race.drained, row)})
+    if worldly:
+        reasons.append(f"the drain met {' and '.join(worldly)}, which is no fault of the receiver")
+    elif race.undrained:
+        reasons.append(f"{race.undrained} messages were not redelivered")
+    if not overlaps:
+        reasons.append("it raced nothing: no two deliveries of one id were ever in flight at once")
+    return reasons
+
+
+def _tallies(race: Race) -> Tallies:
+    h = race.history
+    key = h.worker << CALL_BITS | h.delivery
+    order = np.lexsort((h.call, key))
+    last = order[np.append(key[order][1:] != key[order][:-1], True)] if len(h) else order
+    calls = np.unique(key, return_counts=True)[1]
+    counts = np.bincount(h.outcome, minlength=7).tolist()
+    return Tallies(
+        deliveries=len(calls),
+        applied=counts[Outcome.APPLIED],
+        duplicate=counts[Outcome.DUPLICATE],
+        conflict=counts[Outcome.CONFLICT],
+        locked={code: failure.count for code, failure in _failures(race, Outcome.LOCKED).items()},
+        error=counts[Outcome.ERROR],
+        errors=_failures(race, Outcome.ERROR),
+        indeterminate=counts[Outcome.INDETERMINATE],
+        indeterminates=_failures(race, Outcome.INDETERMINATE),
+        retried=int((calls > 1).sum()),
+        retries=int((calls - 1).sum()),
+        unanswered=int((h.outcome[last] > Outcome.CONFLICT).sum()),
+        planned=sum(len(list_) for phase in race.phases[1:] for list_ in phase.deliveries),
+    )
+
+
+def _failures(race: Race, outcome: Outcome) -> dict[str, Failure]:
+    h = race.history
+    counts = np.bincount(h.detail[h.outcome == outcome], minlength=len(h.details)).tolist()
+    return {
+        detail: Failure(count, race.examples.get(detail, ""))
+        for detail, count in zip(h.details, counts, strict=True)
+        if count
+    }
+
+
+def _effects(before: State | None, after: State | None) -> Effects:
+    if before is None or after is None:
+        return Effects()
+    known = {id for id, _ in before.inbox}
+    new = {id: qty for id, qty in reversed(after.inbox) if id not in known}
+    seen = after.witness
+    return Effects(
+        expected=sum(new.values()),
+        observed=after.total - before.total,
+        ids=len(new),
+        witnessed=None if seen is None else int((seen.event == Event.EFFECT).sum()),
+    )
+
+
+def _measured(race: Race) -> tuple[str, Flags]:
+    """The phase that figures of speed come from: free running and without pauses, if there is one."""
+    plain = [p for p in race.phases[1:] if not p.paused]
+    best = next((p for p in plain if not p.gated), plain[0] if plain else race.phases[1])
+    at = race.phases.index(best)
+    # The number of the first delivery of the phase, and of the next one, in each worker's plan.
+    lengths = np.array([[len(list_) for list_ in phase.deliveries] for phase in race.phases])
+    first = lengths[:at].sum(axis=0)
+    inside = np.zeros(len(race.history), dtype=np.bool_)
+    if len(race.history):
+        worker, delivery = race.history.worker, race.history.delivery
+        inside = (delivery >= first[worker]) & (delivery < (first + lengths[at])[worker])
+    return best.name, inside
+
+
+def _throughput(history: History, completed: Flags) -> float:
+    if not completed.any():
+        return 0.0
+    nanoseconds = int(history.completed[completed].max() - history.invoked[completed].min())
+    return float(completed.sum()) / (nanoseconds / 1e9)
+
+
+def _latency(nanoseconds: Ints) -> Latency:
+    if not len(nanoseconds):
+        return Latency()
+    p50, p90, p99 = np.percentile(nanoseconds, [50, 90, 99], method="inverted_cdf").tolist()
+    bucket = np.floor(np.log2(np.maximum(nanoseconds, 1)) * 8).astype(np.int64)
+    buckets, counts = np.unique(bucket, return_counts=True)
+    lower = np.floor(2 ** (buckets / 8)).astype(np.int64)
+    return Latency(
+        count=len(nanoseconds),
+        p50=int(p50),
+        p90=int(p90),
+        p99=int(p99),
+        max=int(nanoseconds.max()),
+        histogram=list(zip(lower.tolist(), counts.tolist(), strict=True)),
+    )
+
+
+def _fairness(history: History, phase: Flags, workers: int) -> Fairness:
+    mine = [phase & (history.worker == worker) for worker in range(workers)]
+    answered = history.outcome <= Outcome.CONFLICT
+    ends = [int(history.completed[rows & answered].max()) for rows in mine if (rows & answered).any()]
+    first = min(ends, default=0)
+    completions = [int((rows & answered & (history.completed <= first)).sum()) for rows in mine]
+    waits = []
+    for rows in mine:
+        deliveries, inverse = np.unique(history.delivery[rows], return_inverse=True)
+        began = np.full(len(deliveries), NEVER, dtype=np.int64)
+        ended = np.zeros(len(deliveries), dtype=np.int64)
+        np.minimum.at(began, inverse, history.invoked[rows])
+        done = np.where(history.completed[rows] < NEVER, history.completed[rows], 0)
+        np.maximum.at(ended, inverse, done)
+        waits.append(int(np.max(ended - began, initial=0)))
+    return Fairness(completions, waits)
+
+
+def _drain(race: Race) -> Drain:
+    outcomes = race.drained.outcome[len(race.history) :]
+    counts = np.bincount(outcomes, minlength=7).tolist()
+    answered = counts[Outcome.APPLIED] + counts[Outcome.DUPLICATE] + counts[Outcome.CONFLICT]
+    return Drain(
+        redelivered=answered + len(race.stuck),
+        applied=counts[Outcome.APPLIED],
+        duplicate=counts[Outcome.DUPLICATE],
+        conflict=counts[Outcome.CONFLICT],
+        stuck=len(race.stuck),
+        undrained=race.undrained,
+    )
+
+
+def _proof(violation: Violation, journal: str) -> Proof:
+    start = min((op.invoked for op in violation.operations), default=0)
+    return Proof(
+        kind=violation.kind,
+        id=violation.id,
+        message=violation.message,
+        operations=[_operation(op, start) for op in violation.operations],
+        schedule=violation.schedule,
+        journal=journal,
+    )
+
+
+def _operation(op: Operation, start: int) -> Op:
+    return Op(
+        worker=op.worker,
+        id=op.id,
+        qty=op.qty,
+        invoked=op.invoked - start,
+        completed=None if op.completed == NEVER else op.completed - start,
+        outcome=op.outcome.name.lower(),
+        detail=op.detail,
+        left_open=op.left_open,
+    )
