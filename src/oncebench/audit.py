@@ -480,6 +480,9 @@ class _Audit:
                 if h.invoked[second] <= h.completed[first]:  # they overlapped: the clearest proof
                     return h[first], h[second]
             return tuple(h[int(row)] for row in rows[:2])
+        if kind is Kind.RECORD_EFFECT_MISMATCH:
+            acted = rows[(self.done[rows] != 0) | (self.recorded[rows] != 0)]
+            rows = acted if len(acted) else rows
         proof = set(self.proof.get((kind, id), []))
         if kind is Kind.WRONG_ANSWER:
             proof |= set(rows[self.start[id] == h.invoked[rows]].tolist())

@@ -61,7 +61,8 @@ class Phase:
         deliveries: A list for each worker, in its order.
         gated: All workers are released together before each delivery.
         paused: Seeded pauses before statements.
-        impatient: The busy timeout is 0, so that every wait becomes a refusal.
+        impatient: The busy timeout is 0, so that every wait becomes a refusal, and workers hold locks
+            for a moment that the others need.
     """
 
     name: str

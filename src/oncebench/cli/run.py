@@ -177,22 +177,30 @@ def _again(names: Sequence[str], workload: Workload, settings: Sequence[Settings
     words = ["oncebench", "run", *names]
     for option, (value, usual) in options.items():
         if value != usual:
-            words += [option, ",".join(value) if isinstance(value, tuple) else f"{value}"]
+            words += [option, _written(value)]
     return shlex.join(words + ([] if policy.watched else ["--no-witness"]))
+
+
+def _written(value: object) -> str:
+    if isinstance(value, tuple):
+        return ",".join(value)
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _print(result: RunResult, folder: Path, json: bool, quiet: bool) -> None:
     from rich.console import Console
 
-    from oncebench.report.terminal import render, verdicts
+    from oncebench.report.terminal import render, surprises, verdicts
     from oncebench.results.schema import encode
 
     if json:
         sys.stdout.buffer.write(encode(result))
         return
     console = Console(highlight=False, soft_wrap=True)
-    console.print(verdicts(result) if quiet else render(result))
-    if not quiet:
+    if quiet:
+        console.print(surprises(result), verdicts(result), sep="")
+    else:
+        console.print(render(result))
         console.print(f"saved: {folder}", style="dim", markup=False)
 
 

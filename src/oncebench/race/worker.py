@@ -37,6 +37,10 @@ PROVES_NOTHING = frozenset(
 BACKOFF = 0.001
 """Seconds before the first retry at most; doubled for each further one, up to `LONGEST_BACKOFF`."""
 LONGEST_BACKOFF = 0.1
+OBSTRUCTED = 0.25
+"""Share of deliveries in an impatient phase before which a worker holds a lock that others need."""
+LONGEST_OBSTRUCTION = 0.003
+"""Seconds."""
 _LONGEST_DETAIL = 300
 
 
@@ -159,6 +163,7 @@ class Worker:
         self._delivered = 0
         self._unanswered = 0
         self._pausing = False
+        self._obstacle: sqlite3.Connection | None = None
         self._last_statement = ""
         self._open()
 
@@ -182,11 +187,14 @@ class Worker:
         for gated, paused, impatient, deliveries in self._job.phases or ():
             self._line.gate()
             patience = self._set_patience(0) if impatient else None
+            self._obstacle = self._second_connection() if impatient else None
             self._pausing = paused
             self._trace()
             self._deliver(deliveries, gated)
             if patience is not None:
                 self._set_patience(patience)
+            if self._obstacle is not None:
+                self._obstacle.close()
 
     def _set_patience(self, seconds: float) -> float | None:
         """Change the busy timeout of an SQLite connection; returns the one it had."""
@@ -195,6 +203,26 @@ class Worker:
         before = sqlite.effective(self._db).busy_timeout
         sqlite.set_busy_timeout(self._db, seconds)
         return before
+
+    def _second_connection(self) -> sqlite3.Connection | None:
+        """Another connection to the receiver's file, to stand in the way; None if there is no file."""
+        if not isinstance(self._db, sqlite3.Connection):
+            return None
+        files = {name: file for _, name, file in self._db.execute("PRAGMA database_list")}
+        return sqlite.connect(files["main"], sqlite.Settings(busy_timeout=0)) if files["main"] else None
+
+    def _obstruct(self, obstacle: sqlite3.Connection) -> None:
+        """Hold a lock for a moment: a writer's stops all who write, a reader's COMMIT in rollback mode."""
+        if self._rng.random() >= OBSTRUCTED:
+            return
+        writes = self._rng.random() < 0.5
+        try:
+            obstacle.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
+            obstacle.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        except sqlite3.OperationalError:
+            pass  # somebody else is in the way already
+        time.sleep(self._rng.random() * LONGEST_OBSTRUCTION)
+        obstacle.rollback()
 
     def _trace(self) -> None:
         """Hear of statements only where something depends on it: it costs."""
@@ -228,6 +256,7 @@ class Worker:
         db: Any = self._db
         attributed = isinstance(db, witness.Witnessed)
         gate = self._line.gate
+        obstacle = self._obstacle
         max_tries = self._job.max_tries
         base = self._job.worker << CALL_BITS
         calls = self._calls
@@ -238,6 +267,8 @@ class Worker:
             delivered += 1
             if gated:
                 gate()
+            if obstacle is not None:
+                self._obstruct(obstacle)
             tries = 0
             while True:
                 if attributed:

@@ -29,6 +29,11 @@ def verdicts(result: RunResult) -> RenderableType:
     return Group(*_closing(result))
 
 
+def surprises(result: RunResult) -> RenderableType:
+    """The evidence for each verdict that is not the declared one."""
+    return Group(*(part for v in result.variants if v.verdict != v.expected_verdict for part in _evidence(v)))
+
+
 def _heading(result: RunResult) -> Text:
     s, e = result.settings, result.environment
     lines = (

@@ -58,7 +58,7 @@ def of_race(race: Race) -> RaceResult:
         seconds=race.seconds,
         tallies=_tallies(race),
         effects=_effects(race.before, state),
-        ids=len(history.ids),
+        ids=len(np.unique(history.id)),
         overlapped_ids=int(flags.sum()),
         violations=[_proof(v, journal) for v in findings.violations],
         violation_counts={str(kind): count for kind, count in findings.counts.items()},
