@@ -22,10 +22,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from oncebench.messages import DEADLINE, NEVER, Event, History, Operation, Outcome, State, Witness
+from oncebench.messages import DEADLINE, MAX_QTY, NEVER, Event, History, Operation, Outcome, State, Witness
 
 if TYPE_CHECKING:
+    from typing import Any
+
+    import numpy.typing as npt
+
     from oncebench.messages import Flags, Ints
+
+    Exact = npt.NDArray[Any]
+    """Integers of 64 bits, or Python's own where those would not do."""
 
 MOST_EXAMPLES = 5
 """Violations of one kind that are written out; the rest are counted."""
@@ -94,30 +101,34 @@ class Findings:
 
     Attributes:
         violations: Up to `MOST_EXAMPLES` of each kind, those with the fewest operations first.
-        counts: How many there are of each kind.
+        ids: All ids of each kind; the empty one where the sums cannot be pinned.
         remarks: Calls that failed although their work was done: harmless to a publisher that redelivers.
     """
 
     violations: list[Violation] = field(default_factory=list)
-    counts: dict[Kind, int] = field(default_factory=dict)
+    ids: dict[Kind, frozenset[str]] = field(default_factory=dict)
     remarks: list[Violation] = field(default_factory=list)
+
+    @property
+    def counts(self) -> dict[Kind, int]:
+        """How many ids there are of each kind."""
+        return {kind: len(ids) for kind, ids in self.ids.items()}
 
     @property
     def verdict(self) -> Verdict:
         """Broken or sound; whether enough was tried is for the one who ran it to say."""
-        return Verdict.BROKEN if self.counts else Verdict.SOUND
+        return Verdict.BROKEN if self.ids else Verdict.SOUND
 
     def join(self, later: Findings) -> Findings:
         """These and what a later audit of the same run found in addition."""
         known = {(v.kind, v.id) for v in self.violations}
         fresh = [v for v in later.violations if (v.kind, v.id) not in known]
-        counts = dict(self.counts)
-        for kind, count in later.counts.items():
-            counts[kind] = max(count, counts.get(kind, 0))
+        none: frozenset[str] = frozenset()
+        ids = {kind: self.ids.get(kind, none) | later.ids.get(kind, none) for kind in Kind}
         violations: list[Violation] = []
         for kind in Kind:
             violations += [v for v in (*self.violations, *fresh) if v.kind is kind][:MOST_EXAMPLES]
-        return Findings(violations, counts, later.remarks)
+        return Findings(violations, {kind: which for kind, which in ids.items() if which}, later.remarks)
 
 
 def audit(
@@ -206,6 +217,14 @@ def overlapped(history: History) -> Flags:
     return flags
 
 
+def _sums(where: Ints, values: Exact, n: int) -> Exact:
+    """`n` sums, each of the values that belong there: in 64 bits where they surely fit, else of any size."""
+    most = max(int(values.max()), -int(values.min())) if len(values) else 0
+    sums: Exact = np.zeros(n, dtype=np.int64 if most * len(values) <= MAX_QTY else object)
+    np.add.at(sums, where, values)
+    return sums
+
+
 class _Audit:
     """One pass of columns over the history for each rule; ids are numbers, `n` of them."""
 
@@ -216,14 +235,13 @@ class _Audit:
         self.n = len(run.names)
         self.there = run.rows > 0
         self.new = self.there & (self.was == 0)
+        self.expected = np.where(self.new, self.qty, 0)
         self.bad: dict[Kind, dict[int, str]] = {}
         self.proof: dict[tuple[Kind, int], list[int]] = {}
 
-    def _sums(self, rows: Flags, values: Ints) -> Ints:
+    def _sums(self, rows: Flags, values: Exact) -> Exact:
         """For each id, the sum of these rows' values."""
-        sums = np.zeros(self.n, dtype=np.int64)
-        np.add.at(sums, self.h.id[rows], values[rows])
-        return sums
+        return _sums(self.h.id[rows], values[rows], self.n)
 
     def findings(self, stuck: Sequence[int], drain_from: int | None) -> Findings:
         h = self.h
@@ -234,6 +252,9 @@ class _Audit:
         self.open = h.outcome == Outcome.INDETERMINATE
         self.applications = np.bincount(h.id[self.applied], minlength=self.n)
         self.applied_sum = self._sums(self.applied, h.qty)
+        self.twice = (self.applications > 0) & (self.applications + (self.was > 0) > 1)
+        before, after = self.run.totals
+        self.surplus = after - before - sum(self.expected.tolist())
         self.settled, self.start = self._register()
         self._answers()
         self._records()
@@ -255,7 +276,7 @@ class _Audit:
         settled = self.was.copy()
         start = np.where(self.was > 0, np.int64(-1), np.int64(NEVER))
         rows = np.flatnonzero(self.applied & (self.was[h.id] == 0))
-        rows = rows[np.argsort(h.invoked[rows], kind="stable")][::-1]
+        rows = rows[np.lexsort((h.call[rows], h.invoked[rows]))][::-1]
         settled[h.id[rows]] = h.qty[rows]
         start[h.id[rows]] = h.invoked[rows]
         # Nobody says that it applied this one, but it is there: a call without a conclusive answer may have
@@ -270,9 +291,6 @@ class _Audit:
     def _answers(self) -> None:
         """At most one applied; every duplicate and conflict explained by the register."""
         h = self.h
-        again = self.applied & (self.was[h.id] > 0)
-        for id in np.unique(h.id[again]).tolist():
-            self._say(Kind.DOUBLE_APPLY, id, "answered applied, but it was in the inbox before the run")
         wrong = self.applied & (h.qty != self.settled[h.id])
         self._say_rows(
             Kind.WRONG_ANSWER, wrong, "answered applied with another quantity than the first: a conflict"
@@ -316,29 +334,27 @@ class _Audit:
                 Kind.RECORD_EFFECT_MISMATCH, id, "in the inbox, and no delivery of it can have put it there"
             )
 
-    def _effects(self) -> Ints | None:
+    def _effects(self) -> Exact | None:
         """For each id, the sum of the effects witnessed; None where nobody can tell whose they are."""
         seen = self.run.witness
-        self.done = np.zeros(len(self.h), dtype=np.int64)  # by each call: the sum of its effects ...
-        self.recorded = np.zeros(len(self.h), dtype=np.int64)  # ... and its inbox rows
+        h = self.h
+        self.done: Exact = np.zeros(len(h), dtype=np.int64)  # by each call: the sum of its effects ...
+        self.recorded = np.zeros(len(h), dtype=np.int64)  # ... and its inbox rows
         if seen is None:
             return None
-        h = self.h
         row, known = self._rows_of(seen.call)
-        effect = seen.event == Event.EFFECT
-        np.add.at(self.done, row[known & effect], seen.amount[known & effect])
-        records = np.flatnonzero(known & (seen.event == Event.RECORDED))
-        np.add.at(self.recorded, row[records], 1)
-        self._rows_came_first(records)
+        effect, record = seen.event == Event.EFFECT, seen.event == Event.RECORDED
+        self.done = _sums(row[known & effect], seen.amount[known & effect], len(h))
+        self.recorded = np.bincount(row[known & record], minlength=len(h))
+        self._rows_came_first(np.flatnonzero(record))
         if not known[effect].all():
             return None
         changed = self.done != 0
         effects = self._sums(changed, self.done)
         calls = np.bincount(h.id[changed], minlength=self.n)
-        expected = np.where(self.new, self.qty, 0)
-        for id in np.flatnonzero(effects != expected).tolist():
-            sums = f"effects of {effects[id]} where the inbox says {expected[id]}"
-            doubled = calls[id] > 1 and effects[id] > expected[id]
+        for id in np.flatnonzero(effects != self.expected).tolist():
+            sums = f"effects of {effects[id]} where the inbox says {self.expected[id]}"
+            doubled = calls[id] + (self.was[id] > 0) > 1 and effects[id] > self.expected[id]
             self._say(
                 Kind.DOUBLE_APPLY if doubled else Kind.RECORD_EFFECT_MISMATCH,
                 id,
@@ -369,33 +385,31 @@ class _Audit:
 
     def _applied_twice(self) -> None:
         """More than one answered applied: a double effect, unless the witness or the total says otherwise."""
-        before, after = self.run.totals
-        surplus = after - before - sum(self.qty[self.new].tolist())
-        for id in np.flatnonzero(self.applications > 1).tolist():
-            effect = surplus > 0 if self.effects is None else self.effects[id] > self.qty[id]
-            sums = f"together {self.applied_sum[id]}, where the inbox says {self.qty[id]}"
+        for id in np.flatnonzero(self.twice).tolist():
+            effect = self.surplus > 0 if self.effects is None else self.effects[id] > self.expected[id]
+            sums = f"together {self.applied_sum[id]}, where the inbox says {self.expected[id]}"
+            many = f"{self.applications[id]} deliveries answered applied, {sums}"
+            known = "answered applied, but it was in the inbox before the run"
             self._say(
-                Kind.DOUBLE_APPLY if effect else Kind.WRONG_ANSWER,
-                id,
-                f"{self.applications[id]} deliveries answered applied, {sums}",
+                Kind.DOUBLE_APPLY if effect else Kind.WRONG_ANSWER, id, known if self.was[id] > 0 else many
             )
 
     def _total(self) -> None:
         """The total moved by what became present."""
         before, after = self.run.totals
-        expected = sum(self.qty[self.new].tolist())
-        difference = after - before - expected
-        if self.effects is not None:
-            difference -= sum(self.effects.tolist()) - expected
-        else:  # the answers may explain it
-            twice = self.applications > 1
-            difference -= sum((self.applied_sum - np.where(self.new, self.qty, 0))[twice].tolist())
+        if self.effects is None:
+            source, difference = "the inbox explains", self.surplus
+            claimed = sum(self.applied_sum[self.twice].tolist()) - sum(self.expected[self.twice].tolist())
+            if difference == claimed:  # those who answered applied once too often say where it comes from
+                return
+        else:
+            source, difference = "the witness saw", after - before - sum(self.effects.tolist())
         if difference:
             self._say(
                 Kind.RECORD_EFFECT_MISMATCH,
                 -1,
                 f"the total went from {before} to {after}, {abs(difference)} "
-                f"{'more' if difference > 0 else 'less'} than the inbox explains; on no id can it be pinned",
+                f"{'more' if difference > 0 else 'less'} than {source}; on no id can it be pinned",
             )
 
     def _left_open(self) -> None:
@@ -426,13 +440,10 @@ class _Audit:
             "answered with a failure, but part of its work is there",
         )
         if self.run.witness is None:  # it is there, and only a failed call can have put it there
-            stands = (
-                self.failed
-                & (self.start[h.id] == h.invoked)
-                & self.there[h.id]
-                & (self.applications[h.id] == 0)
-            )
-            ghosts = whole = stands
+            able = self.there[h.id] & (self.was[h.id] == 0) & (h.qty == self.qty[h.id])
+            able &= self.applications[h.id] == 0
+            unsure = np.bincount(h.id[able & self.open], minlength=self.n) > 0
+            ghosts = able & self.failed & ~unsure[h.id] & (h.invoked == self.start[h.id])
         return [
             Violation(Kind.GHOST_APPLY, self.names[h.id[row]], "failed although its work was done", (h[row],))
             for row in np.flatnonzero(ghosts & ~harmed[h.id])[:MOST_EXAMPLES].tolist()
@@ -465,8 +476,12 @@ class _Audit:
                 operations = self._operations(kind, id) if id >= 0 else ()
                 name = self.names[id] if id >= 0 else ""
                 violations.append(Violation(kind, name, bad[id], operations))
-        counts = {kind: len(self.bad[kind]) for kind in Kind if kind in self.bad}
-        return Findings(violations, counts, remarks)
+        ids = {
+            kind: frozenset(self.names[id] if id >= 0 else "" for id in self.bad[kind])
+            for kind in Kind
+            if kind in self.bad
+        }
+        return Findings(violations, ids, remarks)
 
     def _operations(self, kind: Kind, id: int) -> tuple[Operation, ...]:
         """The fewest operations of an id that prove it, in order of invocation."""
@@ -474,8 +489,8 @@ class _Audit:
         rows = np.flatnonzero(h.id == id)
         rows = rows[np.argsort(h.invoked[rows], kind="stable")]
         if kind is Kind.DOUBLE_APPLY:
-            acted = rows[(self.done[rows] != 0) | self.applied[rows]]
-            rows = acted if len(acted) > 1 else rows
+            acted = rows[self.done[rows] != 0]
+            rows = acted if len(acted) > 1 else rows[(self.done[rows] != 0) | self.applied[rows]]
             for first, second in pairwise(rows.tolist()):
                 if h.invoked[second] <= h.completed[first]:  # they overlapped: the clearest proof
                     return h[first], h[second]

@@ -11,7 +11,7 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from oncebench.messages import BadInput, Delivery
+from oncebench.messages import MAX_QTY, BadInput, Delivery
 
 MAX_PLAIN_QTY = 99
 
@@ -26,6 +26,7 @@ class Workload:
         ids: Ids in each phase; `spread` has four times as many, `paused` a quarter.
         redeliveries: Further deliveries of each id in the `spread` and `impatient` phases.
         conflicts: Share of ids that come with two quantities, 0 to 1.
+        max_qty: Quantities are 1 to this.
         phases: Which of `PHASES`, in order.
     """
 
@@ -34,10 +35,17 @@ class Workload:
     ids: int = 120
     redeliveries: int = 3
     conflicts: float = 0.1
+    max_qty: int = MAX_PLAIN_QTY
     phases: tuple[str, ...] = ("same", "distinct", "spread", "paused", "impatient")
 
     def __post_init__(self) -> None:
-        for name, least, most in (("workers", 1, 256), ("ids", 1, 10_000_000), ("redeliveries", 0, 1_000)):
+        bounds = (
+            ("workers", 1, 256),
+            ("ids", 1, 10_000_000),
+            ("redeliveries", 0, 1_000),
+            ("max_qty", 2, MAX_QTY),
+        )
+        for name, least, most in bounds:
             value = getattr(self, name)
             if not least <= value <= most:
                 raise BadInput(f"{name} must be {least} to {most}, not {value}")
@@ -48,6 +56,12 @@ class Workload:
         for phase in self.phases:
             if phase not in PHASES:
                 raise BadInput(f"there is no workload {phase!r}: choose from {', '.join(PHASES)}")
+        deliveries = 8 * self.ids * (self.workers + self.redeliveries + 1)
+        if deliveries * self.max_qty > MAX_QTY:  # even if a broken receiver applies every one
+            raise BadInput(
+                f"with {self.ids} ids and quantities up to {self.max_qty} the total could pass 2**63-1: "
+                "lower max-qty or ids"
+            )
         if not self.phases:
             raise BadInput(f"a workload needs at least one phase: choose from {', '.join(PHASES)}")
 
@@ -101,7 +115,7 @@ def distinct(workload: Workload, rng: random.Random) -> Phase:
     lists: list[list[Delivery]] = [[] for _ in range(workload.workers)]
     for n in range(max(1, workload.ids // workload.workers)):
         for w, deliveries in enumerate(lists):
-            deliveries.append(Delivery(f"distinct-{n * workload.workers + w}", _quantity(rng)))
+            deliveries.append(Delivery(f"distinct-{n * workload.workers + w}", _quantity(workload, rng)))
     return Phase("distinct", lists, gated=True)
 
 
@@ -146,10 +160,10 @@ def _spread(name: str, ids: int, workload: Workload, rng: random.Random) -> list
 
 def _message(id: str, copies: int, workload: Workload, rng: random.Random) -> list[Delivery]:
     """Copies of one message; in a share of them at least one has another quantity."""
-    qty = _quantity(rng)
+    qty = _quantity(workload, rng)
     if rng.random() >= workload.conflicts or copies < 2:
         return [Delivery(id, qty)] * copies
-    other = 1 + (qty + _below(MAX_PLAIN_QTY - 1, rng)) % MAX_PLAIN_QTY
+    other = 1 + (qty + _below(workload.max_qty - 1, rng)) % workload.max_qty
     messages = [Delivery(id, qty if rng.random() < 0.5 else other) for _ in range(copies)]
     messages[0] = Delivery(id, qty)
     messages[1 + _below(copies - 1, rng)] = Delivery(id, other)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 
 import typer
 
-from oncebench.cli.run import run
+from oncebench.cli.run import INTERRUPTED, run
 from oncebench.cli.show import show
 from oncebench.cli.variants import variants
 from oncebench.messages import BadInput
@@ -28,18 +29,20 @@ for _command in (run, show, variants):
 _Misuse = next(cls for cls in typer.BadParameter.__mro__ if cls.__name__ == "ClickException")
 
 
+_terminated: list[int] = []
+
+
 def main() -> None:
-    """Run a command; bad input ends in one sentence and exit code 2."""
+    """Run a command; bad input ends in one sentence and exit code 2, a signal in 128 and its number."""
+    signal.signal(signal.SIGTERM, _terminate)
     try:
         code = app(standalone_mode=False)
     except typer.Exit as stop:
         code = stop.exit_code
     except BadInput as error:
         code = _refuse(str(error))
-    except typer.Abort:
-        code = 130
-    except KeyboardInterrupt:
-        code = 130
+    except (typer.Abort, KeyboardInterrupt):
+        code = INTERRUPTED
     except BrokenPipeError:  # a reader such as `head` left
         sys.stderr.close()
         code = 1
@@ -47,7 +50,15 @@ def main() -> None:
         if not isinstance(error, _Misuse):
             raise
         code = _refuse(error.format_message())  # type: ignore[attr-defined]
+    if code == INTERRUPTED and _terminated:
+        code = 128 + signal.SIGTERM
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _terminate(number: int, frame: object) -> None:
+    """A polite kill is taken as Ctrl-C: what was measured is kept, and no worker stays behind."""
+    _terminated.append(number)
+    raise KeyboardInterrupt
 
 
 def _refuse(sentence: str) -> int:

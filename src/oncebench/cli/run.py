@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from oncebench.messages import BadInput
 
 if TYPE_CHECKING:
     from oncebench.race import Policy
@@ -17,11 +19,14 @@ if TYPE_CHECKING:
     from oncebench.stores.sqlite import Settings
     from oncebench.workload import Workload
 
+INTERRUPTED = 130
+"""Exit code after Ctrl-C, as shells have it."""
 SEED = 7
 WORKERS = 4
 IDS = 120
 REDELIVERIES = 3
 CONFLICTS = 0.1
+MAX_QTY = 99
 JOURNALS = ("wal", "delete")
 SYNCHRONOUS = ("full", "normal", "off")
 WORKLOADS = ("same", "distinct", "spread", "paused", "impatient")
@@ -37,6 +42,7 @@ def run(
         int, typer.Option(help="Further deliveries of an id in spread and impatient.")
     ] = 3,
     conflicts: Annotated[float, typer.Option(help="Share of ids that come with two quantities.")] = CONFLICTS,
+    max_qty: Annotated[int, typer.Option(help="Quantities are 1 to this.")] = MAX_QTY,
     workload: Annotated[
         list[str] | None,
         typer.Option(help="same, distinct, spread, paused, impatient, or mix for all: what to deliver."),
@@ -61,7 +67,7 @@ def run(
     from oncebench.cli.values import one_of, seconds
     from oncebench.race import Policy
     from oncebench.receivers.loader import load
-    from oncebench.results.files import folder_for
+    from oncebench.results.files import folder_for, save
     from oncebench.stores.sqlite import Settings
     from oncebench.workload import Workload
 
@@ -76,47 +82,53 @@ def run(
     receivers = [load(target) for target in dict.fromkeys(variants or ["naive", "immediate"])]
     new = not out.exists()
     folder = folder_for(out, [receiver.name for receiver in receivers])
+    result = _empty_result(receivers, work, settings, policy, db)
+    unsaved: BadInput | None = None
     try:
-        result = _race_all(receivers, work, settings, policy, db, folder, quiet)
+        for _ in _race_all(result, receivers, work, settings, policy, db, quiet):
+            try:
+                save(result, folder)
+            except BadInput as error:  # say so when all is told: what was measured is not lost with the disk
+                unsaved = error
     finally:
         if not any(folder.iterdir()):  # refused before anything was measured: leave no trace
             folder.rmdir()
             if new:
                 out.rmdir()
-    _print(result, folder, json, quiet)
+    _print(result, folder if unsaved is None else None, json, quiet)
+    if unsaved is not None:
+        raise unsaved
     raise typer.Exit(_exit_code(result))
 
 
 def _race_all(
+    result: RunResult,
     receivers: Sequence[Receiver],
     workload: Workload,
     settings: Sequence[Settings],
     policy: Policy,
     db: Path | None,
-    folder: Path,
     quiet: bool,
-) -> RunResult:
-    """Each receiver in each journal mode; what is finished is saved at once, in case the next ends all."""
+) -> Iterator[None]:
+    """Each receiver in each journal mode, added to the result; stops after each, so that it can be saved."""
     from oncebench.race import race
     from oncebench.report.progress import Progress
-    from oncebench.results import files, summary
+    from oncebench.results import summary
 
-    result = _empty_result(receivers, workload, settings, policy, db)
     progress = Progress(not quiet)
     for receiver in receivers:
         races = []
+        known = list(result.variants)
         for mode in settings:
             with progress.of(f"{receiver.name}, {mode.journal}") as report:
                 ended = race(receiver, workload, mode, policy, db, report)
             races.append(summary.of_race(ended))
-            known = [v for v in result.variants if v.name != receiver.name]
             result.variants = [*known, summary.of_variant(receiver.name, receiver.expected, races)]
-            result.complete = not ended.interrupted and len(result.variants) == len(receivers)
-            result.complete = result.complete and len(races) == len(settings)
-            files.save(result, folder)
+            last = receiver is receivers[-1] and mode is settings[-1]
+            result.complete = last and not ended.interrupted
+            yield
             if ended.interrupted:
-                return result
-    return result
+                return
 
 
 def _empty_result(
@@ -146,6 +158,7 @@ def _empty_result(
             ids=workload.ids,
             redeliveries=workload.redeliveries,
             conflicts=workload.conflicts,
+            max_qty=workload.max_qty,
             workload=list(workload.phases),
             journal=list(journals),
             synchronous=settings[0].synchronous,
@@ -167,6 +180,7 @@ def _again(names: Sequence[str], workload: Workload, settings: Sequence[Settings
         "--ids": (workload.ids, IDS),
         "--redeliveries": (workload.redeliveries, REDELIVERIES),
         "--conflicts": (workload.conflicts, CONFLICTS),
+        "--max-qty": (workload.max_qty, MAX_QTY),
         "--workload": (workload.phases, WORKLOADS),
         "--journal": (journals, JOURNALS),
         "--synchronous": (settings[0].synchronous, "full"),
@@ -187,7 +201,7 @@ def _written(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _print(result: RunResult, folder: Path, json: bool, quiet: bool) -> None:
+def _print(result: RunResult, folder: Path | None, json: bool, quiet: bool) -> None:
     from rich.console import Console
 
     from oncebench.report.terminal import render, surprises, verdicts
@@ -201,12 +215,13 @@ def _print(result: RunResult, folder: Path, json: bool, quiet: bool) -> None:
         console.print(surprises(result), verdicts(result), sep="")
     else:
         console.print(render(result))
+    if folder is not None and not quiet:
         console.print(f"saved: {folder}", style="dim", markup=False)
 
 
 def _exit_code(result: RunResult) -> int:
     if any(race.interrupted for variant in result.variants for race in variant.races):
-        return 130
+        return INTERRUPTED
     verdicts = [(variant.verdict, variant.expected_verdict) for variant in result.variants]
     if any(got not in (expected, "unknown") for got, expected in verdicts):
         return 1

@@ -209,6 +209,7 @@ class Settings(Struct):
     ids: int
     redeliveries: int
     conflicts: float
+    max_qty: int
     workload: list[str]
     journal: list[str]
     synchronous: str

@@ -1,0 +1,198 @@
+"""Receivers of other people's making, right ones unless they say so: own schemas, habits, exceptions."""
+
+import sqlite3
+import sys
+from pathlib import Path
+
+from oncebench import Conflict, State
+from oncebench.receivers.inbox import seen
+
+
+class MismatchError(Exception):
+    """Somebody's own name for a conflict."""
+
+
+class Ledger:
+    """Own schema, own exception, own way of being read: the sum is a table of entries."""
+
+    conflict = MismatchError
+
+    def setup(self, path: Path) -> None:
+        db = sqlite3.connect(path)
+        db.executescript("CREATE TABLE ledger(message TEXT PRIMARY KEY, amount INTEGER NOT NULL) STRICT;")
+        db.close()
+
+    def connect(self, path: Path) -> sqlite3.Connection:
+        return sqlite3.connect(path, timeout=5, isolation_level="IMMEDIATE")
+
+    def receive(self, db: sqlite3.Connection, id: str, qty: int) -> bool:
+        with db:
+            put = db.execute("INSERT INTO ledger VALUES (?, ?) ON CONFLICT DO NOTHING", (id, qty))
+            if put.rowcount == 1:
+                return True
+            (amount,) = db.execute("SELECT amount FROM ledger WHERE message = ?", (id,)).fetchone()
+            if amount != qty:
+                raise MismatchError(id)
+            return False
+
+    def observe(self, path: Path) -> State:
+        db = sqlite3.connect(path)
+        try:
+            rows = db.execute("SELECT message, amount FROM ledger").fetchall()
+        finally:
+            db.close()
+        return State(total=sum(amount for _, amount in rows), inbox=rows)
+
+
+class NaiveLedger(Ledger):
+    """The same with a look before the transaction, and no key: each row is an effect."""
+
+    def setup(self, path: Path) -> None:
+        db = sqlite3.connect(path)
+        db.executescript("CREATE TABLE ledger(message TEXT, amount INTEGER NOT NULL) STRICT;")
+        db.close()
+
+    def receive(self, db: sqlite3.Connection, id: str, qty: int) -> bool:
+        row = db.execute("SELECT amount FROM ledger WHERE message = ?", (id,)).fetchone()
+        if row is None:
+            with db:
+                db.execute("INSERT INTO ledger VALUES (?, ?)", (id, qty))
+            return True
+        if row[0] != qty:
+            raise MismatchError(id)
+        return False
+
+
+class LegacyTransactions:
+    """The driver begins: a write comes first, so that its implicit BEGIN is never overtaken."""
+
+    def connect(self, path: Path) -> sqlite3.Connection:
+        return sqlite3.connect(path)
+
+    def receive(self, db: sqlite3.Connection, id: str, qty: int) -> bool:
+        with db:
+            if db.execute("INSERT OR IGNORE INTO inbox VALUES (?, ?)", (id, qty)).rowcount == 0:
+                seen(db, id, qty)
+                return False
+            db.execute("UPDATE stock SET total = total + ?", (qty,))
+            return True
+
+
+class LegacyLookFirst(LegacyTransactions):
+    """Wrong: the same driver, but the SELECT runs before the implicit BEGIN."""
+
+    def receive(self, db: sqlite3.Connection, id: str, qty: int) -> bool:
+        with db:
+            if seen(db, id, qty):
+                return False
+            db.execute("INSERT OR IGNORE INTO inbox VALUES (?, ?)", (id, qty))
+            db.execute("UPDATE stock SET total = total + ?", (qty,))
+            return True
+
+
+class Autocommit:
+    """Python 3.12: a transaction is always open, and deferred; sound as `deferred` is."""
+
+    def connect(self, path: Path) -> sqlite3.Connection:
+        if sys.version_info >= (3, 12):
+            return sqlite3.connect(path, autocommit=False)
+        raise RuntimeError("needs Python 3.12")
+
+    def receive(self, db: sqlite3.Connection, id: str, qty: int) -> bool:
+        try:
+            if seen(db, id, qty):
+                db.rollback()
+                return False
+            db.execute("INSERT INTO inbox VALUES (?, ?)", (id, qty))
+            db.execute("UPDATE stock SET total = total + ?", (qty,))
+            db.commit()
+            return True
+        except BaseException:
+            db.rollback()
+            raise
+
+
+def counts_total_changes(db: sqlite3.Connection, id: str, qty: int) -> bool:
+    """Asks the connection how much it changed; the witness must not be in the answer."""
+    with db:
+        db.execute("BEGIN IMMEDIATE")
+        before = db.total_changes
+        db.execute("INSERT OR IGNORE INTO inbox VALUES (?, ?)", (id, qty))
+        if db.total_changes - before != 1:
+            seen(db, id, qty)
+            return False
+        db.execute("UPDATE stock SET total = total + ?", (qty,))
+        return True
+
+
+def brings_a_second_connection(db: sqlite3.Connection, id: str, qty: int) -> bool:
+    """Works over a connection that the bench has not opened."""
+    file = db.execute("PRAGMA database_list").fetchone()[2]
+    own = sqlite3.connect(file, isolation_level=None)
+    try:
+        with own:
+            own.execute("BEGIN IMMEDIATE")
+            if seen(own, id, qty):
+                return False
+            own.execute("INSERT INTO inbox VALUES (?, ?)", (id, qty))
+            own.execute("UPDATE stock SET total = total + ?", (qty,))
+            return True
+    finally:
+        own.close()
+
+
+def tries_again_itself(db: sqlite3.Connection, id: str, qty: int) -> bool:
+    """Repeats the whole transaction after a lock error, as it should."""
+    for tries_left in (2, 1, 0):
+        try:
+            with db:
+                db.execute("BEGIN")
+                if seen(db, id, qty):
+                    return False
+                db.execute("INSERT INTO inbox VALUES (?, ?)", (id, qty))
+                db.execute("UPDATE stock SET total = total + ?", (qty,))
+                return True
+        except sqlite3.OperationalError:
+            if not tries_left:
+                raise
+    raise AssertionError
+
+
+def adds_one_by_one(db: sqlite3.Connection, id: str, qty: int) -> bool:
+    """One effect in many updates."""
+    with db:
+        db.execute("BEGIN IMMEDIATE")
+        if seen(db, id, qty):
+            return False
+        db.execute("INSERT INTO inbox VALUES (?, ?)", (id, qty))
+        db.executemany("UPDATE stock SET total = total + ?", [(1,)] * qty)
+        return True
+
+
+def in_a_script_and_savepoint(db: sqlite3.Connection, id: str, qty: int) -> bool:
+    """A savepoint inside BEGIN IMMEDIATE."""
+    with db:
+        db.execute("BEGIN IMMEDIATE")
+        db.execute("SAVEPOINT work")
+        try:
+            db.execute("INSERT INTO inbox VALUES (?, ?)", (id, qty))
+        except sqlite3.IntegrityError:
+            db.execute("ROLLBACK TO work")
+            if not seen(db, id, qty):
+                raise Conflict("the row went away") from None
+            return False
+        db.execute("UPDATE stock SET total = total + ?", (qty,))
+        db.execute("RELEASE work")
+        return True
+
+
+def sum_in_python(db: sqlite3.Connection, id: str, qty: int) -> bool:
+    """Wrong: the total is read before the transaction and written inside."""
+    (total,) = db.execute("SELECT total FROM stock").fetchone()
+    with db:
+        db.execute("BEGIN IMMEDIATE")
+        if seen(db, id, qty):
+            return False
+        db.execute("INSERT INTO inbox VALUES (?, ?)", (id, qty))
+        db.execute("UPDATE stock SET total = ?", (total + qty,))
+        return True
