@@ -148,8 +148,8 @@ def states(case: Case, witnessed: str = "not") -> tuple[State, State]:
         rows += [(Event.RECORDED, qty, call, at, id), (Event.EFFECT, qty, call, at, None)]
     after = State(100 + sum(new.values()), list(case.after.items()))
     if witnessed != "not":
-        columns = [np.array([row[n] for row in rows], dtype=np.int64) for n in range(4)]
-        after = replace(after, witness=Witness(*columns, [row[4] for row in rows]))
+        events, amounts, calls, times = np.array([r[:4] for r in rows], dtype=np.int64).reshape(-1, 4).T
+        after = replace(after, witness=Witness(events, amounts, calls, times, [r[4] for r in rows]))
     return State(100, list(case.before.items())), after
 
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
-from linearizability import Case, any_case, linearizable, real_case, states
 
+from linearizability import Case, any_case, linearizable, real_case, states
 from oncebench.audit import Verdict, audit
 from oncebench.messages import NEVER, History, Operation, Outcome
 
