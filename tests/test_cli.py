@@ -119,7 +119,8 @@ def test_the_line_that_runs_it_again_does(tmp_path: Path) -> None:
     again = json.loads(second.stdout)
     assert again["command"] == " ".join(["oncebench", *words])
     assert again["settings"] == {
-        "workers": 3, "ids": 7, "redeliveries": 3, "conflicts": 0.1, "max_qty": 99, "workload": ["same", "spread"],
+        "workers": 3, "ids": 7, "redeliveries": 3, "conflicts": 0.1, "max_qty": 99,
+        "workload": ["same", "spread"],
         "journal": ["delete"], "synchronous": "full", "busy_timeout": 0.25, "max_tries": 4, "deadline": 30.0,
         "witness": False,
     }  # fmt: skip

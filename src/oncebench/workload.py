@@ -170,8 +170,8 @@ def _message(id: str, copies: int, workload: Workload, rng: random.Random) -> li
     return messages
 
 
-def _quantity(rng: random.Random) -> int:
-    return 1 + _below(MAX_PLAIN_QTY, rng)
+def _quantity(workload: Workload, rng: random.Random) -> int:
+    return 1 + _below(workload.max_qty, rng)
 
 
 def _below(n: int, rng: random.Random) -> int:

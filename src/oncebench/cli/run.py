@@ -74,9 +74,8 @@ def run(
     phases = one_of(workload or ["mix"], (*WORKLOADS, "mix"), "--workload")
     journals = one_of(journal or list(JOURNALS), JOURNALS, "--journal")
     one_of([synchronous], SYNCHRONOUS, "--synchronous")
-    work = Workload(
-        seed, workers, ids, redeliveries, conflicts, WORKLOADS if "mix" in phases else tuple(phases)
-    )
+    chosen = WORKLOADS if "mix" in phases else tuple(phases)
+    work = Workload(seed, workers, ids, redeliveries, conflicts, max_qty, chosen)
     policy = Policy(max_tries, seconds(deadline, "--deadline"), witness)
     settings = [Settings(mode, synchronous, seconds(busy_timeout, "--busy-timeout")) for mode in journals]  # type: ignore[arg-type]
     receivers = [load(target) for target in dict.fromkeys(variants or ["naive", "immediate"])]
