@@ -256,7 +256,9 @@ class _Coordinator:
         columns: list[list[np.ndarray[tuple[int], np.dtype[np.int64]]]] = []
         for member in members:
             worker = member.job.worker
-            (delivery, invoked, completed, answer), calls = recorder.read(self._folder / recording(worker))
+            invoked, completed, answer = recorder.read(self._folder / recording(worker))
+            delivery = np.cumsum((answer & recorder.RETRY) == 0) - 1
+            calls = np.arange(len(delivery), dtype=np.int64)
             planned = deliveries[worker]
             id_of = np.array([ids.setdefault(d.id, len(ids)) for d in planned] or [0], dtype=np.int64)
             qty_of = np.array([d.qty for d in planned] or [0], dtype=np.int64)
@@ -266,20 +268,20 @@ class _Coordinator:
             detail = detail_of[np.minimum(answer >> recorder.DETAIL_SHIFT, len(names) - 1)]
             open_ = completed == 0
             fate = DEADLINE if member.hung else "its worker died"
-            kept = open_ | (delivery > warm_up)
+            kept = open_ | (delivery >= warm_up)
             columns.append(
                 [
                     column[kept]
                     for column in (
                         np.full(len(delivery), worker, dtype=np.int64),
-                        id_of[delivery - 1],
-                        qty_of[delivery - 1],
+                        id_of[delivery],
+                        qty_of[delivery],
                         invoked,
                         np.where(open_, NEVER, completed),
                         np.where(open_, int(Outcome.INDETERMINATE), answer & recorder.OUTCOME_MASK),
                         np.where(open_, details.setdefault(fate, len(details)), detail),
                         (answer & recorder.LEFT_OPEN) > 0,
-                        delivery - 1,
+                        delivery,
                         calls | worker << CALL_BITS,
                     )
                 ]

@@ -1,13 +1,15 @@
 """What a worker writes down of each call, so that it survives the worker.
 
-A file in chunks of `ROWS` rows, each chunk four columns of 64-bit integers, mapped into the worker's
+A file in chunks of `ROWS` rows, each chunk three columns of 64-bit integers, mapped into the worker's
 memory: writing is one store per number, memory stays one chunk, and a killed worker leaves all but
-nothing unwritten. A row with a delivery and no completion is a call that did not come back.
+nothing unwritten. A row that was begun and has no completion is a call that did not come back.
 
-    delivery   its number in the worker's plan, plus 1 (0: the row is unused)
-    invoked    monotonic nanoseconds before the call
+    invoked    monotonic nanoseconds before the call (0: the row is unused)
     completed  the same after it (0: not yet)
-    answer     outcome | LEFT_OPEN | detail << DETAIL_SHIFT, the detail a position in the worker's list
+    answer     outcome | RETRY | LEFT_OPEN | detail << DETAIL_SHIFT, the detail a position in the
+               worker's list; RETRY is there before the call
+
+Deliveries need no column: each row that is no retry belongs to the worker's next delivery.
 """
 
 from __future__ import annotations
@@ -23,17 +25,18 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 ROWS = 1024
+RETRY = 1 << 6
 LEFT_OPEN = 1 << 7
-OUTCOME_MASK = LEFT_OPEN - 1
+OUTCOME_MASK = RETRY - 1
 DETAIL_SHIFT = 8
 _COLUMN = ROWS * 8
-_CHUNK = 4 * _COLUMN
+_COLUMNS = 3
+_CHUNK = _COLUMNS * _COLUMN
 
 
 class Columns(NamedTuple):
     """The chunk that is being written."""
 
-    delivery: memoryview
     invoked: memoryview
     completed: memoryview
     answer: memoryview
@@ -61,7 +64,7 @@ class Recorder:
         self._map = mmap.mmap(self._file, _CHUNK, offset=start)
         self._chunks += 1
         whole = memoryview(self._map)
-        self._views = [whole[n * _COLUMN : (n + 1) * _COLUMN].cast("q") for n in range(4)]
+        self._views = [whole[n * _COLUMN : (n + 1) * _COLUMN].cast("q") for n in range(_COLUMNS)]
         whole.release()
         return Columns(*self._views)
 
@@ -90,30 +93,29 @@ class Watch:
                     data = file.read(_CHUNK)
                     if len(data) < _CHUNK:
                         return self._done, 0
-                    deliveries, invoked, completed, _ = (
-                        memoryview(data)[n * _COLUMN : (n + 1) * _COLUMN].cast("q") for n in range(4)
+                    invoked, completed = (
+                        memoryview(data)[n * _COLUMN : (n + 1) * _COLUMN].cast("q") for n in range(2)
                     )
                     while row < ROWS and completed[row]:
                         row += 1
                     self._done = chunk * ROWS + row
                     if row < ROWS:
-                        return self._done, invoked[row] if deliveries[row] else 0
+                        return self._done, invoked[row]
         except FileNotFoundError:
             return 0, 0
 
 
-def read(path: Path) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """A finished recording: the four columns above, a row of the array each, and every call's number."""
+def read(path: Path) -> npt.NDArray[np.int64]:
+    """A finished recording: the three columns above, a row of the array each, as long as there are calls."""
     import numpy as np
 
     try:
         data = np.fromfile(path, dtype=np.int64)
     except FileNotFoundError:
         data = np.empty(0, dtype=np.int64)
-    whole = data[: len(data) // (4 * ROWS) * (4 * ROWS)]
-    columns = whole.reshape(-1, 4, ROWS).transpose(1, 0, 2).reshape(4, -1)
-    calls = np.flatnonzero(columns[0])
-    return columns[:, calls], calls
+    whole = data[: len(data) // (_COLUMNS * ROWS) * (_COLUMNS * ROWS)]
+    columns = whole.reshape(-1, _COLUMNS, ROWS).transpose(1, 0, 2).reshape(_COLUMNS, -1)
+    return columns[:, : np.count_nonzero(columns[0])]
 
 
 def _allocate(file: int, start: int, length: int) -> None:

@@ -18,13 +18,12 @@ import sqlite3
 import sys
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from oncebench.messages import CALL_BITS, BadInput, Outcome
-from oncebench.race.recorder import DETAIL_SHIFT, LEFT_OPEN, OUTCOME_MASK, ROWS, Recorder
+from oncebench.race.recorder import DETAIL_SHIFT, LEFT_OPEN, OUTCOME_MASK, RETRY, ROWS, Recorder
 from oncebench.receivers.loader import Receiver, load
 from oncebench.stores import sqlite, witness
 
@@ -160,7 +159,6 @@ class Worker:
         self._recorder = Recorder(Path(job.folder) / recording(job.worker))
         self._columns = self._recorder.next_chunk()
         self._calls = 0
-        self._delivered = 0
         self._unanswered = 0
         self._pausing = False
         self._obstacle: sqlite3.Connection | None = None
@@ -172,7 +170,6 @@ class Worker:
         self._db: Any = self._receiver.connect(Path(self._job.store), self._settings)
         if isinstance(self._db, witness.Witnessed) and witness.is_present(self._db):
             self._db.attribute_changes()
-        self._left_open = self._left_open_check()
         self._trace()
 
     def effective(self) -> dict[str, Any] | None:
@@ -238,46 +235,41 @@ class Worker:
         if self._pausing and self._rng.random() < self._job.pause_share:
             time.sleep(self._rng.random() * self._job.longest_pause)
 
-    def _left_open_check(self) -> Callable[[], bool]:
-        """How to tell that the receiver left a transaction open."""
-        db = self._db
-        if not isinstance(db, sqlite3.Connection):
-            return lambda: bool(getattr(db, "in_transaction", False))
-        if _opens_by_itself(db):
-            return lambda: db.in_transaction and not self._last_statement.startswith("BEGIN")
-        return lambda: db.in_transaction
+    def _is_plain(self) -> bool:
+        """Whether `in_transaction` alone tells that the receiver left a transaction open."""
+        return isinstance(self._db, sqlite3.Connection) and not _opens_by_itself(self._db)
+
+    def _left_open(self) -> bool:
+        """The same for other connections; a BEGIN that `autocommit=False` sends ahead holds nothing yet."""
+        in_transaction = getattr(self._db, "in_transaction", False) is True  # some drivers have a method
+        return in_transaction and not self._last_statement.startswith("BEGIN")
 
     def _deliver(self, deliveries: list[tuple[str, int]], gated: bool) -> None:
         # The hot loop: all names local, one store per number. See bench/recording.py for its cost.
         now = time.perf_counter_ns
         receive = self._receiver.receive
         conflict = self._receiver.conflict
-        left_open = self._left_open
-        db: Any = self._db
-        attributed = isinstance(db, witness.Witnessed)
-        gate = self._line.gate
-        obstacle = self._obstacle
         max_tries = self._job.max_tries
-        base = self._job.worker << CALL_BITS
-        calls = self._calls
-        delivered = self._delivered
-        columns = self._columns
-        row = calls % ROWS
+        obstacle = self._obstacle
+        hindered = gated or obstacle is not None
+        db, plain, attributed = self._db, self._is_plain(), isinstance(self._db, witness.Witnessed)
+        invoked, completed, answers = self._columns
+        row = self._calls % ROWS
+        first = self._job.worker << CALL_BITS | self._calls - row  # number of the chunk's first call
         for id, qty in deliveries:
-            delivered += 1
-            if gated:
-                gate()
-            if obstacle is not None:
-                self._obstruct(obstacle)
-            tries = 0
+            if hindered:
+                if gated:
+                    self._line.gate()
+                if obstacle is not None:
+                    self._obstruct(obstacle)
+            tries = 1
             while True:
                 if attributed:
-                    db.call = base | calls
-                columns.delivery[row] = delivered
-                columns.invoked[row] = now()
+                    db.call = first + row
+                invoked[row] = now()
                 try:
                     answered = receive(db, id, qty)
-                    completed = now()
+                    end = now()
                     if answered is True:
                         answer = 1  # Outcome.APPLIED; an enum's attribute costs as much as the clock
                     elif answered is False:
@@ -285,32 +277,32 @@ class Worker:
                     else:
                         answer = self._not_a_bool(answered)
                 except conflict:
-                    completed = now()
+                    end = now()
                     answer = 3
                 except BaseException as error:
-                    completed = now()
+                    end = now()
                     answer = self._failed(error)
-                if left_open():
+                if db.in_transaction if plain else self._left_open():
                     answer |= LEFT_OPEN
-                columns.answer[row] = answer
-                columns.completed[row] = completed  # last: a row that has it is whole
+                answers[row] = answer if tries == 1 else answer | RETRY
+                completed[row] = end  # last: a row that has it is whole
                 row += 1
-                calls += 1
-                tries += 1
                 if row == ROWS:
-                    columns = self._columns = self._recorder.next_chunk()
+                    invoked, completed, answers = self._columns = self._recorder.next_chunk()
+                    first += ROWS
                     row = 0
                 if answer > 3:
                     if answer & LEFT_OPEN:
                         self._roll_back()
-                        db, left_open = self._db, self._left_open
-                    if self._try_again(answer, tries, max_tries):
+                        db, plain = self._db, self._is_plain()
+                    if self._try_again(answer & OUTCOME_MASK, tries, max_tries):
+                        answers[row] = RETRY
+                        tries += 1
                         continue
                 break
-            if self._unanswered >= self._job.insist > 0:
+            if answer > 3 and self._unanswered >= self._job.insist > 0:
                 break
-        self._calls = calls
-        self._delivered = delivered
+        self._calls = (first & (1 << CALL_BITS) - 1) + row
 
     def _not_a_bool(self, answered: object) -> int:
         kind = f"returned {type(answered).__name__}"
@@ -322,9 +314,8 @@ class Worker:
         number = self._details.number(kind, f"{type(error).__name__}: {error}")
         return outcome | number << DETAIL_SHIFT
 
-    def _try_again(self, answer: int, tries: int, max_tries: int) -> bool:
+    def _try_again(self, outcome: int, tries: int, max_tries: int) -> bool:
         """Whether to, after a wait of random length (so that those refused together part)."""
-        outcome = answer & OUTCOME_MASK
         if outcome <= Outcome.CONFLICT:
             return False
         if tries >= max_tries or (outcome != Outcome.LOCKED and not self._job.insist):
