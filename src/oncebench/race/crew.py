@@ -23,6 +23,8 @@ from oncebench.race.recorder import Watch
 from oncebench.race.worker import Job, recording
 
 _TICK = 0.2  # seconds between looks at the deadline and calls of the progress line
+_HEAD_START = 100_000  # nanoseconds from opening a gate to the moment all start, ...
+_WAKE_UP = 25_000  # ... and for each worker that has to wake up until then
 _START = 60.0  # seconds for an interpreter and somebody's module to come up
 
 
@@ -143,10 +145,11 @@ class Crew:
     def _open_gate(self, running: list[Member]) -> None:
         self._first += 1  # take turns in being released first
         turn = self._first % len(running)
+        moment = b"%d\n" % (time.perf_counter_ns() + _HEAD_START + _WAKE_UP * len(running))
         for member in running[turn:] + running[:turn]:
             member.at_gate = False
             with contextlib.suppress(OSError):
-                member.line.send(b"\n")
+                member.line.send(moment)
 
     def _hear(self, timeout: float) -> None:
         for key, _ in self._selector.select(timeout):

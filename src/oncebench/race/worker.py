@@ -1,6 +1,6 @@
 """One worker process: `python -m oncebench.race.worker LINE LIFE`, two inherited file descriptors.
 
-LINE is a socket to the coordinator: a job comes in, then a newline for each gate that opens; lines of JSON
+LINE is a socket to the coordinator: a job comes in, then for each gate the moment it opens; lines of JSON
 go out (`ready`, `failed`, `detail`, `phase`, `done`) and an "@" for each gate that is reached. LIFE is a
 pipe that nobody writes to: when the coordinator dies, however it dies, it closes, and the worker kills
 itself and all that the receiver started, and removes the run's folder.
@@ -95,9 +95,11 @@ class Line:
         self._socket.sendall(json.dumps(message).encode() + b"\n")
 
     def gate(self) -> None:
-        """Wait until all are here."""
+        """Wait until all are here, then for the moment that all were given, awake, so as not to miss it."""
         self._socket.sendall(b"@\n")
-        self._hear()
+        moment = int(self._hear())
+        while time.perf_counter_ns() < moment:
+            pass
 
     def _hear(self) -> bytes:
         heard = self._heard.readline()
