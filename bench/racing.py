@@ -68,7 +68,13 @@ def main() -> None:
             for name in ("immediate", "group"):
                 kept: list[RaceResult] = []
 
-                def many(w=workers, n=name, m=messages, s=settings, k=kept) -> float:  # type: ignore[no-untyped-def]
+                def many(
+                    w: int = workers,
+                    n: str = name,
+                    m: int = messages,
+                    s: sqlite.Settings = settings,
+                    k: list[RaceResult] = kept,
+                ) -> float:
                     k.append(raced(n, w, m, s))
                     return k[-1].throughput
 
@@ -76,10 +82,8 @@ def main() -> None:
                 waits = [max(result.fairness.longest_wait) / 1e6 for result in kept]
                 few = min(min(result.fairness.completions) for result in kept)
                 most = max(max(result.fairness.completions) for result in kept)
-                print(
-                    f"{journal}: {name:9} {workers:2} workers / raw loop          {spread(ratios(rate, base))}"
-                    f"  longest wait {max(waits):,.0f} ms, {few:,} to {most:,} receives a worker"
-                )
+                fair = f"longest wait {max(waits):,.0f} ms, {few:,} to {most:,} receives a worker"
+                print(f"{journal}: {name:9} {workers:2} workers / raw {spread(ratios(rate, base))}  {fair}")
 
 
 if __name__ == "__main__":

@@ -68,7 +68,7 @@ def test_variant_gets_its_declared_verdict(name: str, journal: Journal) -> None:
 
 def test_naive_is_proved_by_two_operations_that_overlapped() -> None:
     """The smallest proof names one id, two calls in flight at once, and the sums."""
-    _, result = raced("naive", phases=("same",), ids=10)
+    _, result = raced("naive", phases=("same", "paused"), ids=40)
     proof = next(v for v in result.violations if v.kind == "double_apply")
     first, second = proof.operations
     assert first.id == second.id == proof.id

@@ -376,7 +376,7 @@ def main() -> None:
 
 def _serve(job: Job, receiver: Receiver, line: Line) -> None:
     assert receiver.serve is not None
-    db: sqlite3.Connection = sqlite.connect(job.store, sqlite.Settings(**job.settings))
+    db = sqlite.connect(job.store, sqlite.Settings(**job.settings))
     line.say(said="ready", effective=None)
     receiver.serve(db, Path(job.store))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Literal, TypeVar, overload
 
 from oncebench.messages import BadInput, State
 from oncebench.stores import witness
@@ -23,8 +23,8 @@ CREATE TABLE stock(total INTEGER NOT NULL CHECK (typeof(total) = 'integer'));
 INSERT INTO stock VALUES (0);
 """  # past 2**63-1 SQLite's sum turns into a float; the check makes that an error
 
-_SYNCHRONOUS = {"off": 0, "normal": 1, "full": 2}
 _Connection = TypeVar("_Connection", bound=sqlite3.Connection)
+_SYNCHRONOUS = {"off": 0, "normal": 1, "full": 2}
 
 
 class Unreadable(Exception):
@@ -105,11 +105,13 @@ def remove(path: Path) -> None:
         Path(f"{path}{suffix}").unlink(missing_ok=True)
 
 
+@overload
+def connect(path: Path | str, settings: Settings) -> sqlite3.Connection: ...
+@overload
+def connect(path: Path | str, settings: Settings, factory: type[_Connection]) -> _Connection: ...
 def connect(
-    path: Path | str,
-    settings: Settings,
-    factory: type[_Connection] = sqlite3.Connection,  # type: ignore[assignment]
-) -> _Connection:
+    path: Path | str, settings: Settings, factory: type[sqlite3.Connection] = sqlite3.Connection
+) -> sqlite3.Connection:
     """Open a connection in autocommit: transactions are explicit SQL."""
     db = sqlite3.connect(path, isolation_level=None, timeout=SETUP_TIMEOUT, factory=factory)
     db.execute(f"PRAGMA synchronous = {settings.synchronous}")
