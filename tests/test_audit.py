@@ -253,6 +253,53 @@ EXAMPLES: dict[str, tuple[Run, list[Kind], int, Run]] = {
             (op(LOCKED, call=1), op(APPLIED, at=(30, 40), call=2)), state(7, {"a": 7}, recorded(2), effect(2))
         ),
     ),
+    "a conflict with what was there before the run applied": (
+        Run((op(APPLIED, 8),), state(15, {"a": 7}), state(7, {"a": 7})),
+        [Kind.DOUBLE_APPLY, Kind.WRONG_ANSWER],
+        1,
+        KEPT,
+    ),
+    "a conflict with what was there before the run answered applied": (
+        Run((op(APPLIED, 8),), state(7, {"a": 7}), state(7, {"a": 7})),
+        [Kind.WRONG_ANSWER],
+        1,
+        KEPT,
+    ),
+    "duplicate, and no call can have applied it": (
+        Run((op(DUPLICATE),), state(7, {"a": 7})),
+        [Kind.WRONG_ANSWER, Kind.RECORD_EFFECT_MISMATCH],
+        1,
+        Run((op(DUPLICATE), op(OPEN)), state(7, {"a": 7})),
+    ),
+    "duplicate, and nothing there, nor was there ever": (
+        Run(
+            (op(DUPLICATE, call=1), op(APPLIED, id="b", call=2)),
+            state(7, {"b": 7}, recorded(2, id="b"), effect(2)),
+        ),
+        [Kind.ACKED_BUT_LOST],
+        1,
+        Run(
+            (op(LOCKED, call=1), op(APPLIED, id="b", call=2)),
+            state(7, {"b": 7}, recorded(2, id="b"), effect(2)),
+        ),
+    ),
+    "a failed call did its work without a row, and another worked again": (
+        Run(
+            (op(LOCKED, call=1), op(APPLIED, at=(30, 40), call=2)),
+            state(14, {"a": 7}, effect(1), effect(2), recorded(2)),
+        ),
+        [Kind.DOUBLE_APPLY, Kind.GHOST_APPLY],
+        2,
+        Run(
+            (op(LOCKED, call=1), op(APPLIED, at=(30, 40), call=2)), state(7, {"a": 7}, effect(2), recorded(2))
+        ),
+    ),
+    "redelivered until answered conflict, and nothing there": (
+        Run((op(LOCKED), op(CONFLICT, at=(30, 40))), NOTHING, drain_from=1),
+        [Kind.WRONG_ANSWER, Kind.LOST],
+        1,
+        Run((op(LOCKED), op(CONFLICT, at=(30, 40))), state(8, {"a": 8}), state(8, {"a": 8}), drain_from=1),
+    ),
     "came back with its transaction open": (
         Run((op(APPLIED, left_open=True),), state(7, {"a": 7})),
         [Kind.LEFT_OPEN],
@@ -362,6 +409,32 @@ def test_no_remark_where_a_call_without_an_answer_may_have_done_it() -> None:
     assert Run((op(LOCKED), op(OPEN, at=(12, NEVER))), state(7, {"a": 7})).audit().remarks == []
 
 
+def test_no_remark_on_a_failed_call_beside_the_one_that_applied() -> None:
+    """Invoked at the same instant, of the same message."""
+    assert Run((op(LOCKED), op(APPLIED)), state(7, {"a": 7})).audit() == Findings()
+
+
+@pytest.mark.parametrize("qty", [0, -7, MAX_QTY])
+def test_rows_of_before_the_run_may_have_any_quantity(qty: int) -> None:
+    """They stay as they are, and everything delivered for them is a conflict."""
+    was = state(7, {"a": qty})
+    assert Run((op(CONFLICT, 5),), was, was).audit().counts == {}
+    assert Run((op(DUPLICATE, 5),), was, was).audit().counts == {Kind.WRONG_ANSWER: 1}
+    assert Run((op(APPLIED, 5),), state(12, {"a": qty}), was).audit().counts == {
+        Kind.DOUBLE_APPLY: 1,
+        Kind.WRONG_ANSWER: 1,
+    }
+    assert Run((), state(7, {"a": 5}), was).audit().counts == {Kind.RECORD_EFFECT_MISMATCH: 1}
+
+
+def test_a_row_of_before_the_run_may_be_written_again() -> None:
+    """Replaced by the same: those who were told before that knew it from the earlier one."""
+    was, rewritten = state(7, {"a": 7}), state(7, {"a": 7}, recorded(2, at=50))
+    calls = op(DUPLICATE, call=1), op(DUPLICATE, at=(40, 60), call=2)
+    assert Run(calls, rewritten, was).audit().counts == {}
+    assert Run(calls, rewritten).audit().counts[Kind.WRONG_ANSWER] == 1
+
+
 def test_a_row_of_unknown_origin_accuses_nobody_of_knowing_it_early() -> None:
     """A connection of the receiver's own recorded it first, a known call rewrote it later."""
     calls = op(APPLIED, at=(1, 30), call=1), op(DUPLICATE, at=(2, 10), call=2)
@@ -383,14 +456,17 @@ def effects_by_call(draw: st.DrawFn) -> list[list[list[int]]]:
     return draw(st.lists(st.one_of(right, wrong), min_size=1, max_size=4))
 
 
-def run_of(effects: list[list[list[int]]], watched: bool, known: bool = True) -> Run:
-    """Each id was applied by its first call and answered duplicate by two more."""
+def run_of(effects: list[list[list[int]]], watched: bool, foreign: int | None = None) -> Run:
+    """Each id was applied by its first call and answered duplicate by two more.
+
+    Who changed the total is a call of the history, or a foreign one.
+    """
     calls, seen, total = [], [], 0
     for n, by_call in enumerate(effects):
         for m, changes in enumerate(by_call):
             call = 3 * n + m
             calls.append(op(DUPLICATE if m else APPLIED, at=(10 + m, 20 + m), id=f"{n}", call=call))
-            seen += [effect(call if known else -1, amount) for amount in changes]
+            seen += [effect(call if foreign is None else foreign, amount) for amount in changes]
             total += sum(changes)
         seen.append(recorded(3 * n, at=5, id=f"{n}"))
     inbox = {f"{n}": 7 for n in range(len(effects))}
@@ -410,13 +486,15 @@ def test_every_id_whose_effects_differ_from_the_inbox_is_named(effects: list[lis
     assert sum(findings.counts.values()) == len(doubled) + len(other)
 
 
-@pytest.mark.parametrize("watched", [True, False])
+@pytest.mark.parametrize(("watched", "foreign"), [(False, -1), (True, -1), (True, 10**6)])
 @given(effects=effects_by_call())
-def test_without_attribution_the_total_alone_decides(watched: bool, effects: list[list[list[int]]]) -> None:
-    """No witness, or effects by a connection that is not the bench's."""
+def test_without_attribution_the_total_alone_decides(
+    watched: bool, foreign: int, effects: list[list[list[int]]]
+) -> None:
+    """No witness, or effects by a connection that is not the bench's, or by a call that is not recorded."""
     right = sum(sum(changes) for by_call in effects for changes in by_call) == 7 * len(effects)
     assume(any(changes for by_call in effects for changes in by_call))  # that of none is certain
-    findings = run_of(effects, watched, known=False).audit()
+    findings = run_of(effects, watched, foreign).audit()
     assert findings.counts == ({} if right else {Kind.RECORD_EFFECT_MISMATCH: 1})
     assert [v.id for v in findings.violations] == ([] if right else [""])
 

@@ -162,8 +162,9 @@ class Columns:
     Attributes:
         names: The ids of the history, then those that only the store has.
         was: For each id, its quantity in the inbox before the run; 0 for none.
-        qty: The same after the run.
-        rows: For each id, its rows in the inbox after the run.
+        was_rows: For each id, its rows in the inbox before the run.
+        qty: As `was`, after the run.
+        rows: As `was_rows`, after the run.
         totals: The total before and after.
         recorded: For each row of the witness, the number of its id; -1 for an effect.
     """
@@ -171,6 +172,7 @@ class Columns:
     history: History
     names: Sequence[str]
     was: Ints
+    was_rows: Ints
     qty: Ints
     rows: Ints
     totals: tuple[int, int]
@@ -189,14 +191,15 @@ def encode(history: History, before: State, after: State) -> Columns:
         first[where[::-1]] = qty[::-1]
         return first, np.bincount(where, minlength=len(numbers))
 
-    was, _ = inbox(before)
+    was, was_rows = inbox(before)
     qty, rows = inbox(after)
     seen = after.witness.id if after.witness is not None else ()
     recorded = np.fromiter((-1 if id is None else numbers.get(id, -1) for id in seen), dtype=np.int64)
-    was = np.append(was, np.zeros(len(numbers) - len(was), dtype=np.int64))
+    new = np.zeros(len(numbers) - len(was), dtype=np.int64)
     return Columns(
-        history, list(numbers), was, qty, rows, (before.total, after.total), after.witness, recorded
-    )
+        history, list(numbers), np.append(was, new), np.append(was_rows, new), qty, rows,
+        (before.total, after.total), after.witness, recorded,
+    )  # fmt: skip
 
 
 def overlapped(history: History) -> Flags:
@@ -233,8 +236,9 @@ class _Audit:
         self.h = run.history
         self.was, self.qty, self.names = run.was, run.qty, run.names
         self.n = len(run.names)
+        self.known = run.was_rows > 0
         self.there = run.rows > 0
-        self.new = self.there & (self.was == 0)
+        self.new = self.there & ~self.known
         self.expected = np.where(self.new, self.qty, 0)
         self.bad: dict[Kind, dict[int, str]] = {}
         self.proof: dict[tuple[Kind, int], list[int]] = {}
@@ -252,7 +256,7 @@ class _Audit:
         self.open = h.outcome == Outcome.INDETERMINATE
         self.applications = np.bincount(h.id[self.applied], minlength=self.n)
         self.applied_sum = self._sums(self.applied, h.qty)
-        self.twice = (self.applications > 0) & (self.applications + (self.was > 0) > 1)
+        self.twice = self.applications + self.known > 1
         before, after = self.run.totals
         self.surplus = after - before - sum(self.expected.tolist())
         self.settled, self.start = self._register()
@@ -271,17 +275,17 @@ class _Audit:
         return self._written_out(remarks)
 
     def _register(self) -> tuple[Ints, Ints]:
-        """For each id, the quantity it was settled with (0: never) and when its applying call began."""
+        """For each id, the quantity it was settled with, and when its applying call began (NEVER: none)."""
         h = self.h
         settled = self.was.copy()
-        start = np.where(self.was > 0, np.int64(-1), np.int64(NEVER))
-        rows = np.flatnonzero(self.applied & (self.was[h.id] == 0))
+        start = np.where(self.known, np.int64(-1), np.int64(NEVER))
+        rows = np.flatnonzero(self.applied & ~self.known[h.id])
         rows = rows[np.lexsort((h.call[rows], h.invoked[rows]))][::-1]
         settled[h.id[rows]] = h.qty[rows]
         start[h.id[rows]] = h.invoked[rows]
         # Nobody says that it applied this one, but it is there: a call without a conclusive answer may have
         # done it. A failed one may too (an exception after its COMMIT); the witness says more about those.
-        claimed = (settled > 0) | ~self.there
+        claimed = (start < NEVER) | ~self.there
         rows = np.flatnonzero((self.open | self.failed) & ~claimed[h.id])
         rows = rows[h.qty[rows] == self.qty[h.id[rows]]]
         settled[h.id[rows]] = h.qty[rows]
@@ -296,20 +300,21 @@ class _Audit:
             Kind.WRONG_ANSWER, wrong, "answered applied with another quantity than the first: a conflict"
         )
         settled, start = self.settled[h.id], self.start[h.id]
-        wrong = self.duplicate & (settled > 0) & (h.qty != settled)
+        ever = start < NEVER
+        wrong = self.duplicate & ever & (h.qty != settled)
         self._say_rows(
             Kind.WRONG_ANSWER, wrong, "answered duplicate, but the quantity is another one: a conflict"
         )
-        wrong = self.conflict & (settled > 0) & (h.qty == settled)
+        wrong = self.conflict & ever & (h.qty == settled)
         self._say_rows(
             Kind.WRONG_ANSWER, wrong, "answered conflict, but the quantity is the same: a duplicate"
         )
         told = self.duplicate | self.conflict
-        wrong = told & (settled > 0) & (h.completed < start)
+        wrong = told & ever & (h.completed < start)
         self._say_rows(Kind.WRONG_ANSWER, wrong, "answered as known before the call that applied it began")
-        wrong = told & (settled == 0) & self.there[h.id]
+        wrong = told & ~ever & self.there[h.id]
         self._say_rows(Kind.WRONG_ANSWER, wrong, "answered as known, and no call can have applied it")
-        wrong = self.conflict & (settled == 0) & ~self.there[h.id]
+        wrong = self.conflict & ~ever & ~self.there[h.id]
         self._say_rows(Kind.WRONG_ANSWER, wrong, "answered conflict, and nothing is in the inbox")
 
     def _records(self) -> None:
@@ -317,19 +322,20 @@ class _Audit:
         h = self.h
         lost = (self.applied | self.duplicate) & ~self.there[h.id]
         self._say_rows(Kind.ACKED_BUT_LOST, lost, "answered as done, but it is not in the inbox")
-        gone = (self.was > 0) & ~self.there
+        gone = self.known & ~self.there
         for id in np.flatnonzero(gone).tolist():
             self._say(Kind.ACKED_BUT_LOST, id, "was in the inbox before the run and is gone")
         for id in np.flatnonzero(self.run.rows > 1).tolist():
             self._say(Kind.RECORD_EFFECT_MISMATCH, id, f"{self.run.rows[id]} rows in the inbox")
-        other = self.there & (self.settled > 0) & (self.qty != self.settled)
+        ever = self.start < NEVER
+        other = self.there & ever & (self.qty != self.settled)
         for id in np.flatnonzero(other).tolist():
             self._say(
                 Kind.RECORD_EFFECT_MISMATCH,
                 id,
                 f"applied with {self.settled[id]}, but the inbox has it with {self.qty[id]}",
             )
-        for id in np.flatnonzero(self.there & (self.settled == 0)).tolist():
+        for id in np.flatnonzero(self.there & ~ever).tolist():
             self._say(
                 Kind.RECORD_EFFECT_MISMATCH, id, "in the inbox, and no delivery of it can have put it there"
             )
@@ -354,7 +360,7 @@ class _Audit:
         calls = np.bincount(h.id[changed], minlength=self.n)
         for id in np.flatnonzero(effects != self.expected).tolist():
             sums = f"effects of {effects[id]} where the inbox says {self.expected[id]}"
-            doubled = calls[id] + (self.was[id] > 0) > 1 and effects[id] > self.expected[id]
+            doubled = calls[id] + self.known[id] > 1 and effects[id] > self.expected[id]
             self._say(
                 Kind.DOUBLE_APPLY if doubled else Kind.RECORD_EFFECT_MISMATCH,
                 id,
@@ -379,7 +385,7 @@ class _Audit:
         began = np.full(self.n, NEVER, dtype=np.int64)
         ids = self.run.recorded[records]
         np.minimum.at(began, ids[ids >= 0], seen.at[records[ids >= 0]])
-        early = (self.duplicate | self.conflict) & (self.was[h.id] == 0) & (began[h.id] < NEVER)
+        early = (self.duplicate | self.conflict) & ~self.known[h.id] & (began[h.id] < NEVER)
         early &= h.completed < began[h.id]
         self._say_rows(Kind.WRONG_ANSWER, early, "answered as known before its row was in the inbox")
 
@@ -391,7 +397,7 @@ class _Audit:
             many = f"{self.applications[id]} deliveries answered applied, {sums}"
             known = "answered applied, but it was in the inbox before the run"
             self._say(
-                Kind.DOUBLE_APPLY if effect else Kind.WRONG_ANSWER, id, known if self.was[id] > 0 else many
+                Kind.DOUBLE_APPLY if effect else Kind.WRONG_ANSWER, id, known if self.known[id] else many
             )
 
     def _total(self) -> None:
@@ -440,7 +446,7 @@ class _Audit:
             "answered with a failure, but part of its work is there",
         )
         if self.run.witness is None:  # it is there, and only a failed call can have put it there
-            able = self.there[h.id] & (self.was[h.id] == 0) & (h.qty == self.qty[h.id])
+            able = self.new[h.id] & (h.qty == self.qty[h.id])
             able &= self.applications[h.id] == 0
             unsure = np.bincount(h.id[able & self.open], minlength=self.n) > 0
             ghosts = able & self.failed & ~unsure[h.id] & (h.invoked == self.start[h.id])
