@@ -365,6 +365,17 @@ def test_every_kind_has_an_example() -> None:
     assert {kind for _, kinds, _, _ in EXAMPLES.values() for kind in kinds} == set(Kind)
 
 
+def test_only_what_the_drain_redelivered_can_be_lost() -> None:
+    """Not what was there before the run, nor what was answered in the race: that has kinds of its own."""
+    was, rewritten = state(7, {"a": 7}), state(7, {"a": 7}, recorded(2))
+    known = Run((op(LOCKED, call=1), op(DUPLICATE, call=2)), rewritten, was, drain_from=1)
+    assert known.audit().counts == {}
+    calls = op(APPLIED, call=1), op(LOCKED, id="b", call=2), op(APPLIED, id="b", at=(30, 40), call=3)
+    after = state(7, {"a": 7, "b": 7}, recorded(1), recorded(3, id="b"), effect(3))
+    assert Run(calls, after, drain_from=1).audit().counts == {Kind.RECORD_EFFECT_MISMATCH: 1}
+    assert Run(calls[:1], NOTHING, drain_from=1).audit().counts == {Kind.ACKED_BUT_LOST: 1}
+
+
 def test_the_proof_of_a_double_apply_is_the_pair_that_overlapped() -> None:
     """Of three that applied, the two in flight at once, though the first pair came earlier."""
     calls = op(APPLIED, at=(1, 2)), op(APPLIED, at=(10, 20)), op(APPLIED, at=(15, 30))
@@ -407,6 +418,32 @@ def test_a_failed_call_that_did_its_work_is_a_remark(outcome: Outcome, watched: 
 def test_no_remark_where_a_call_without_an_answer_may_have_done_it() -> None:
     """Without a witness nobody knows which of the two it was: none is named."""
     assert Run((op(LOCKED), op(OPEN, at=(12, NEVER))), state(7, {"a": 7})).audit().remarks == []
+
+
+def test_a_failed_call_whose_rest_another_did_is_a_remark() -> None:
+    """Its row, and the other's effect: together they are what there should be."""
+    failed, applied = op(LOCKED, call=1), op(APPLIED, at=(30, 40), call=2)
+    findings = Run((failed, applied), state(7, {"a": 7}, recorded(1), effect(2))).audit()
+    assert findings.counts == {}
+    assert [remark.operations for remark in findings.remarks] == [(failed,)]
+    by_a_stranger = Run((failed, applied), state(7, {"a": 7}, recorded(-1, at=0), effect(2)))
+    assert by_a_stranger.audit() == Findings()
+
+
+def test_a_failed_call_that_did_all_its_work_is_not_blamed_for_the_second_time() -> None:
+    """The one that applied again is the fault, and the failed one a part of its proof."""
+    calls = op(LOCKED, call=1), op(APPLIED, at=(30, 40), call=2)
+    findings = Run(calls, state(14, {"a": 7}, recorded(1), effect(1), effect(2))).audit()
+    assert findings.counts == {Kind.DOUBLE_APPLY: 1}
+    assert findings.violations[0].operations == calls
+    assert findings.remarks == []
+
+
+def test_one_remark_for_one_row() -> None:
+    """Of several failed calls the first that had the quantity; others cannot have done it, or need not."""
+    calls = op(LOCKED, 8, call=0), op(LOCKED, call=1), op(LOCKED, at=(12, 20), call=2)
+    [remark] = Run(calls, state(7, {"a": 7})).audit().remarks
+    assert [operation.call for operation in remark.operations] == [1]
 
 
 def test_no_remark_on_a_failed_call_beside_the_one_that_applied() -> None:
