@@ -365,6 +365,22 @@ def test_every_kind_has_an_example() -> None:
     assert {kind for _, kinds, _, _ in EXAMPLES.values() for kind in kinds} == set(Kind)
 
 
+def test_the_proof_of_a_mismatch_is_the_call_that_left_something() -> None:
+    """Not those that were told of it."""
+    left, told = op(LOCKED, call=1), op(DUPLICATE, at=(30, 40), call=2)
+    findings = Run((left, told), state(0, {"a": 7}, recorded(1))).audit()
+    assert {violation.operations for violation in findings.violations} == {(left,)}
+
+
+@pytest.mark.parametrize(
+    ("total", "said"), [(9, "went from 0 to 9, 2 more"), (4, "went from 0 to 4, 3 less")]
+)
+def test_a_total_that_is_off_says_by_how_much(total: int, said: str) -> None:
+    """And in which direction."""
+    [violation] = Run((op(APPLIED),), state(total, {"a": 7})).audit().violations
+    assert said in violation.message
+
+
 def test_only_what_the_drain_redelivered_can_be_lost() -> None:
     """Not what was there before the run, nor what was answered in the race: that has kinds of its own."""
     was, rewritten = state(7, {"a": 7}), state(7, {"a": 7}, recorded(2))
@@ -377,10 +393,11 @@ def test_only_what_the_drain_redelivered_can_be_lost() -> None:
 
 
 def test_the_proof_of_a_double_apply_is_the_pair_that_overlapped() -> None:
-    """Of three that applied, the two in flight at once, though the first pair came earlier."""
-    calls = op(APPLIED, at=(1, 2)), op(APPLIED, at=(10, 20)), op(APPLIED, at=(15, 30))
-    [violation] = Run(calls, state(21, {"a": 7})).audit().violations
-    assert [operation.invoked for operation in violation.operations] == [10, 15]
+    """Of three that applied, the two in flight at once, if only for an instant, though others came earlier."""
+    for touching in (15, 20):
+        calls = op(APPLIED, at=(1, 2)), op(APPLIED, at=(10, 20)), op(APPLIED, at=(touching, 30))
+        [violation] = Run(calls, state(21, {"a": 7})).audit().violations
+        assert [operation.invoked for operation in violation.operations] == [10, touching]
 
 
 def test_the_proof_of_a_double_apply_is_those_that_the_witness_saw() -> None:
@@ -442,7 +459,8 @@ def test_a_failed_call_that_did_all_its_work_is_not_blamed_for_the_second_time()
 def test_one_remark_for_one_row() -> None:
     """Of several failed calls the first that had the quantity; others cannot have done it, or need not."""
     calls = op(LOCKED, 8, call=0), op(LOCKED, call=1), op(LOCKED, at=(12, 20), call=2)
-    [remark] = Run(calls, state(7, {"a": 7})).audit().remarks
+    others = op(OPEN, 8, call=3), op(DUPLICATE, call=4)
+    [remark] = Run(calls + others, state(7, {"a": 7})).audit().remarks
     assert [operation.call for operation in remark.operations] == [1]
 
 
