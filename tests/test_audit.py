@@ -393,7 +393,7 @@ def test_only_what_the_drain_redelivered_can_be_lost() -> None:
 
 
 def test_the_proof_of_a_double_apply_is_the_pair_that_overlapped() -> None:
-    """Of three that applied, the two in flight at once, if only for an instant, though others came earlier."""
+    """Of three that applied, the two in flight at once, if only for an instant; others came earlier."""
     for touching in (15, 20):
         calls = op(APPLIED, at=(1, 2)), op(APPLIED, at=(10, 20)), op(APPLIED, at=(touching, 30))
         [violation] = Run(calls, state(21, {"a": 7})).audit().violations

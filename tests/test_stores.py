@@ -5,8 +5,8 @@ from typing import get_args
 
 import pytest
 
-from oncebench.messages import MAX_QTY, BadInput
-from oncebench.stores import sqlite
+from oncebench.messages import MAX_QTY, BadInput, Witness
+from oncebench.stores import sqlite, witness
 from oncebench.stores.sqlite import Journal, Settings, Synchronous, Unreadable
 
 both_journals = pytest.mark.parametrize("journal", get_args(Journal))
@@ -213,3 +213,20 @@ def test_reading_does_not_see_what_is_not_committed(journal: Journal, tmp_path: 
     assert sqlite.read_state(tmp_path / "s.db").total == 0
     db.execute("COMMIT")
     assert sqlite.read_state(tmp_path / "s.db").total == 7
+
+
+def test_all_parts_are_read_at_one_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is committed after the inbox was read is not in the witness either."""
+    db = new_store(tmp_path / "s.db")
+    read = witness.read
+
+    def late(reader: sqlite3.Connection, after: int) -> Witness | None:
+        db.execute("INSERT INTO inbox VALUES ('late', 7)")
+        return read(reader, after)
+
+    monkeypatch.setattr(witness, "read", late)
+    state = sqlite.read_state(tmp_path / "s.db")
+    monkeypatch.undo()
+    assert state.witness is not None
+    assert (list(state.inbox), list(state.witness.id)) == ([], [])
+    assert sqlite.read_state(tmp_path / "s.db").inbox == [("late", 7)]
