@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oncebench.messages import MAX_QTY, BadInput, Delivery
+from oncebench.messages import MAX_QTY, BadInput
 from oncebench.workload import MAX_PLAIN_QTY, PHASES, Phase, Workload, plan
 
 ALL = tuple(PHASES)
@@ -91,6 +91,19 @@ def test_gated_phases_give_each_worker_equally_many(workload: Workload) -> None:
         widths = {len({delivery.id for delivery in round}) for round in rounds}
         assert widths == {1 if name == "same" else workload.workers}
     assert set(map(len, quantities(phases["distinct"]).values())) == {1}
+
+
+def test_phases_differ_in_how_they_press() -> None:
+    """Gated, paused and impatient, each where the phase's name and lesson say so."""
+    pressure = {phase.name: (phase.gated, phase.paused, phase.impatient) for phase in plan(SMALL)}
+    assert pressure == {
+        "warm-up": (False, False, False),
+        "same": (True, False, False),
+        "distinct": (True, False, False),
+        "spread": (False, False, False),
+        "paused": (False, True, False),
+        "impatient": (False, True, True),
+    }
 
 
 @given(workload=workloads)
@@ -197,19 +210,22 @@ def test_phases_that_are_not_there_are_refused() -> None:
 
 
 def test_a_total_that_could_pass_64_bits_is_refused() -> None:
-    """Even if every delivery were applied it must fit; just below, it does."""
+    """By name, with what to do."""
     with pytest.raises(BadInput, match=r"quantities up to \d+ the total could pass .*: lower max-qty or ids"):
         replace(SMALL, max_qty=MAX_QTY)
-    most = next(2**n for n in range(62, 0, -1) if _taken(2**n))
-    deliveries: list[Delivery] = [
-        d for phase in plan(replace(SMALL, max_qty=most)) for list_ in phase.deliveries for d in list_
-    ]
-    assert len(deliveries) * most <= MAX_QTY
 
 
-def _taken(max_qty: int) -> bool:
+@given(workload=workloads)
+def test_every_delivery_can_be_applied_without_passing_64_bits(workload: Workload) -> None:
+    """With the largest quantities that are taken; and those are not a thousand times too small."""
+    deliveries = sum(len(list_) for phase in plan(workload) for list_ in phase.deliveries)
+    most = max(2**n for n in range(1, 63) if _taken(workload, 2**n))
+    assert MAX_QTY / 1000 < deliveries * most <= MAX_QTY
+
+
+def _taken(workload: Workload, max_qty: int) -> bool:
     try:
-        replace(SMALL, max_qty=max_qty)
+        replace(workload, max_qty=max_qty)
     except BadInput:
         return False
     return True
