@@ -8,7 +8,8 @@ import pytest
 from oncebench.messages import BadInput, Conflict, State
 from oncebench.receivers import loader
 from oncebench.receivers.registry import VARIANTS
-from oncebench.stores.sqlite import Settings, Unreadable
+from oncebench.stores.sqlite import Settings, Unreadable, effective
+from oncebench.stores.witness import Witnessed
 
 CODE = """
 class Mine(Exception): pass
@@ -78,6 +79,20 @@ def test_a_function_by_module_or_file(place: str) -> None:
     assert (receiver.expected, receiver.conflict) == ("sound", Conflict)
     brought = (receiver.own_setup, receiver.own_connect, receiver.own_observe, receiver.serve)
     assert brought == (None, None, None, None)
+
+
+@pytest.mark.parametrize("watched", [True, False])
+def test_a_function_gets_the_store_of_the_bench(watched: bool, folder: Path) -> None:
+    """Made, connected to and read with the settings of the race; of the witness what came after a row."""
+    receiver, settings = loader.load("shop:receive"), Settings("delete", "off", 0.5)
+    receiver.setup(folder / "s.db", settings, watched=watched)
+    db = receiver.connect(folder / "s.db", settings)
+    assert isinstance(db, Witnessed)
+    assert effective(db) == settings
+    db.execute("INSERT INTO inbox VALUES ('a', 7), ('b', 7)")
+    state = receiver.observe(folder / "s.db", after=1)
+    assert [id for id, _ in state.inbox] == ["a", "b"]
+    assert (list(state.witness.id) if state.witness else None) == (["b"] if watched else None)
 
 
 def test_a_function_in_a_package(folder: Path) -> None:
