@@ -692,3 +692,21 @@ def lines_run(operations: int) -> int:
 def test_no_python_runs_for_each_operation() -> None:
     """A hundred times as many operations of the same ids take the same lines of Python."""
     assert lines_run(100_000) == lines_run(1_000) > 0
+
+
+# Work that a call did for another one
+
+
+def test_call_may_finish_what_another_one_began() -> None:
+    """A recovery: the effect is credited to the id whose row came with it, not to the caller's."""
+    began = op(LOCKED, 7, id="a", call=0, at=(1, 5))
+    finished = op(APPLIED, 5, id="b", call=1)
+    seen = [recorded(1, 7, id="a"), effect(1, 7), recorded(1, 5, id="b"), effect(1, 5)]
+    assert Run((began, finished), state(12, {"a": 7, "b": 5}, *seen)).audit().counts == {}
+    lost = [recorded(1, 7, id="a"), recorded(1, 5, id="b"), effect(1, 5)]
+    counts = Run((began, finished), state(5, {"a": 7, "b": 5}, *lost)).audit().counts
+    assert counts[Kind.RECORD_EFFECT_MISMATCH] == 1
+    twice = [*seen, effect(2, 7)]
+    again = op(APPLIED, 7, id="a", call=2, at=(30, 40))
+    counts = Run((began, finished, again), state(19, {"a": 7, "b": 5}, *twice)).audit().counts
+    assert counts == {Kind.DOUBLE_APPLY: 1}

@@ -87,6 +87,7 @@ RIGHT = [
     "tries_again_itself",
     "adds_one_by_one",
     "in_a_script_and_savepoint",
+    "helps_the_others_out",
     pytest.param(
         "Autocommit", marks=pytest.mark.skipif(sys.version_info < (3, 12), reason="needs Python 3.12")
     ),

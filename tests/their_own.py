@@ -186,6 +186,26 @@ def in_a_script_and_savepoint(db: sqlite3.Connection, id: str, qty: int) -> bool
         return True
 
 
+def helps_the_others_out(db: sqlite3.Connection, id: str, qty: int) -> bool:
+    """Claims first; then whoever comes finishes every claim that is open, the dead's included."""
+    db.execute("CREATE TABLE IF NOT EXISTS claims(id TEXT PRIMARY KEY, qty INTEGER NOT NULL)")
+    with db:
+        db.execute("BEGIN IMMEDIATE")
+        claimed = db.execute("SELECT qty FROM claims WHERE id = ?", (id,)).fetchone()
+        known = seen(db, id, qty) or claimed is not None
+        if claimed is not None and claimed[0] != qty:
+            raise Conflict(id)
+        if not known:
+            db.execute("INSERT INTO claims VALUES (?, ?)", (id, qty))
+    with db:
+        db.execute("BEGIN IMMEDIATE")
+        for open_id, open_qty in db.execute("SELECT id, qty FROM claims").fetchall():
+            db.execute("INSERT INTO inbox VALUES (?, ?)", (open_id, open_qty))
+            db.execute("UPDATE stock SET total = total + ?", (open_qty,))
+        db.execute("DELETE FROM claims")
+    return not known
+
+
 def sum_in_python(db: sqlite3.Connection, id: str, qty: int) -> bool:
     """Wrong: the total is read before the transaction and written inside."""
     (total,) = db.execute("SELECT total FROM stock").fetchone()

@@ -355,9 +355,7 @@ class _Audit:
         self._rows_came_first(np.flatnonzero(record))
         if not known[effect].all():
             return None
-        changed = self.done != 0
-        effects = self._sums(changed, self.done)
-        calls = np.bincount(h.id[changed], minlength=self.n)
+        effects, calls = self._credited(row, known)
         for id in np.flatnonzero(effects != self.expected).tolist():
             sums = f"effects of {effects[id]} where the inbox says {self.expected[id]}"
             doubled = calls[id] + self.known[id] > 1 and effects[id] > self.expected[id]
@@ -367,6 +365,24 @@ class _Audit:
                 f"{calls[id]} calls changed the total: {sums}" if doubled else sums,
             )
         return effects
+
+    def _credited(self, row: Ints, known: Flags) -> tuple[Exact, Ints]:
+        """For each id, the sum of its effects and how many calls made them.
+
+        A call whose effects add up to what it recorded worked for the ids that it recorded: it may have
+        finished what another call, perhaps a dead one, had begun. Any other worked for its own message.
+        """
+        h, seen = self.h, self.run.witness
+        assert seen is not None
+        sign = (seen.event == Event.RECORDED).astype(np.int64) - (seen.event == Event.ERASED)
+        listed = known & (sign != 0)
+        kept = _sums(row[listed], sign[listed] * seen.amount[listed], len(h))
+        balanced = (kept == self.done) & (self.recorded > 0)
+        own = (self.done != 0) & ~balanced
+        listed &= balanced[row] & (self.run.recorded >= 0)
+        ids = np.concatenate([h.id[own], self.run.recorded[listed]])
+        amounts = np.concatenate([self.done[own], sign[listed] * seen.amount[listed]])
+        return _sums(ids, amounts, self.n), np.bincount(ids, minlength=self.n)
 
     def _rows_of(self, calls: Ints) -> tuple[Ints, Flags]:
         """The row of each of these calls, and whether the history has it."""
