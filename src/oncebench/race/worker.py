@@ -354,7 +354,7 @@ def main() -> None:
     """Do the job that comes over the line."""
     line, life = Line(int(sys.argv[1])), int(sys.argv[2])
     job = line.job()
-    threading.Thread(target=_die_with, args=(life, job.folder), daemon=True).start()
+    threading.Thread(target=die_with, args=(life, job.folder), daemon=True).start()
     sys.path[:] = job.import_path
     try:
         receiver = load(job.target)
@@ -388,7 +388,13 @@ def _mute() -> None:
         os.dup2(nowhere, descriptor)
 
 
-def _die_with(life: int, folder: str) -> None:
+def die_with(life: int, folder: str) -> None:
+    """Wait until the pipe closes, that is until the coordinator is gone; then leave nothing behind.
+
+    Args:
+        life: The end of the pipe that nobody writes to.
+        folder: The run's folder, removed.
+    """
     os.read(life, 1)
     while os.path.isdir(folder):  # noqa: PTH112 another worker may be in the middle of a write there
         shutil.rmtree(folder, ignore_errors=True)
