@@ -34,6 +34,8 @@ class Receiver:
         own_connect: Opens its own connection to a path; None for the bench's.
         own_observe: Reads its effects; None for the bench's way.
         serve: Runs beside the workers in a process of its own, given a connection and the path.
+        receive_payload: `(connection, id, qty, schema, payload) -> bool` for messages that carry a JSON
+            object and the version of its form; None if it takes none.
     """
 
     name: str
@@ -44,6 +46,7 @@ class Receiver:
     own_connect: Callable[[Path], Any] | None = None
     own_observe: Callable[[Path], State] | None = None
     serve: Callable[[sqlite3.Connection, Path], None] | None = None
+    receive_payload: Callable[[Any, str, int, int, dict[str, Any]], object] | None = None
 
     def setup(self, path: Path, settings: sqlite.Settings, *, watched: bool) -> None:
         """Make its store.
@@ -96,7 +99,7 @@ def load(target: str) -> Receiver:
     variant = VARIANTS.get(target)
     if variant is not None:
         module = importlib.import_module(f"oncebench.receivers.{target}")
-        return receiver(getattr(module, "receiver", None) or module.receive, target, variant.expected)
+        return receiver(getattr(module, "receiver", module), target, variant.expected)
     place, colon, attribute = target.rpartition(":")
     if not colon or not place or not attribute:
         near = difflib.get_close_matches(target, VARIANTS, n=1)
@@ -113,9 +116,10 @@ def load(target: str) -> Receiver:
 
 
 def receiver(code: Any, name: str, expected: Judged = "sound") -> Receiver:
-    """Take a function, or an object with `receive` and perhaps `setup`, `connect`, `observe`, `serve`.
+    """Take a function, or an object with `receive` and perhaps more of what a `Receiver` has.
 
-    Either may name the exception that means a conflict in an attribute `conflict`.
+    An object may have `setup`, `connect`, `observe`, `serve` and `receive_payload`; either may name the
+    exception that means a conflict in an attribute `conflict`.
 
     Raises:
         BadInput: It cannot be called as a receiver.
@@ -152,6 +156,7 @@ def receiver(code: Any, name: str, expected: Judged = "sound") -> Receiver:
         own_connect=getattr(code, "connect", None),
         own_observe=getattr(code, "observe", None),
         serve=getattr(code, "serve", None),
+        receive_payload=getattr(code, "receive_payload", None),
     )
 
 

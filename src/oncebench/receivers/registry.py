@@ -47,6 +47,8 @@ VARIANTS = {
         Variant("upsert", "sound"),
         Variant("group", "sound"),
         Variant("deferred", "sound"),
+        Variant("structured", "sound"),
+        Variant("low_water", "sound"),
         Variant("naive", "broken", ("double_apply",)),
         Variant("memory", "broken", ("double_apply",)),
         Variant("id_first", "broken", ("record_effect_mismatch",)),
@@ -56,5 +58,6 @@ VARIANTS = {
         Variant("swallow", "broken", ("acked_but_lost",)),
         Variant("replace", "broken", ("double_apply", "wrong_answer")),
         Variant("ignore_rowcount", "broken", ("double_apply",)),
+        Variant("pruned", "broken", ("double_apply",)),
     )
 }
