@@ -1,0 +1,1 @@
+"""Deliveries over HTTP on this machine: a publisher with an outbox, a warehouse, a proxy between them."""
