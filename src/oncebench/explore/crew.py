@@ -1,0 +1,28 @@
+"""What moves workers: `greenlets` (fast), `threads` and `processes` (faithful) each make a crew."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from oncebench.explore.gate import Event
+from oncebench.explore.worker import Call
+
+
+class Crew(Protocol):
+    """What moves workers; their numbers count from 0."""
+
+    def begin(self, worker: int, calls: Sequence[Call], live: bool = True) -> None:
+        """Give a worker calls to make; it starts when it is moved. Statements are steps if `live`."""
+
+    def resume(self, worker: int, command: str) -> Event:
+        """Move a worker until it comes back."""
+
+    def kill(self, worker: int) -> None:
+        """End a worker where it is."""
+
+    def settle(self) -> None:
+        """End all calls and all transactions that are open."""
+
+    def disconnect(self) -> None:
+        """Close all connections."""

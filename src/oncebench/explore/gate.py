@@ -1,0 +1,153 @@
+"""A worker's side of the scheduler: where it parks, and what it tells."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import weakref
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any, NamedTuple
+
+ONE_FILE = "explore watches one database file, the store it hands to the receiver"
+GO, TIME_OUT, DIE = "go", "time out", "die"
+"""What the scheduler says to a parked worker; `TIME_OUT` ends a wait as the busy timeout does."""
+
+
+class Event(NamedTuple):
+    """Why a worker came back to the scheduler.
+
+    Attributes:
+        kind: "step" (parked before a statement), "wait" (refused where SQLite would wait), "answer" (a call
+            ended), "refused" (the receiver cannot be explored), "overdue" (it did not come back in time).
+        what: The statement, the lock error's name, or a sentence; for an answer the outcome's detail.
+        parameters: The statement's, as text.
+        seen: What the receiver could learn since it was moved, as text.
+        holding: How many of its connections may hold a lock.
+        outcome: Of an answer, an `oncebench.messages.Outcome`.
+        left_open: Whether the call came back with a transaction open.
+    """
+
+    kind: str
+    what: str = ""
+    parameters: str = ""
+    seen: tuple[str, ...] = ()
+    holding: int = 0
+    outcome: int = 0
+    left_open: bool = False
+
+
+class Killed(BaseException):
+    """The worker dies here; nothing it does afterwards reaches the database."""
+
+
+class Gate:
+    """Where one worker parks.
+
+    Attributes:
+        store: Real path of the one file it may open.
+        waits: Whether a worker waits where SQLite's busy handler would.
+        live: Whether statements are steps now; they are not while the bench itself calls.
+        dead: Whether the worker was killed.
+        connections: Open ones, in the order they were opened.
+        last: The last statement it was let through to.
+    """
+
+    def __init__(self, store: str, waits: bool, park: Callable[[Event], str]) -> None:
+        self.store = store
+        self.waits = waits
+        self.live = False
+        self.dead = False
+        self.connections: list[weakref.ref[Any]] = []
+        self.last = ""
+        self.thread = threading.get_ident()
+        self._park = park
+        self._seen: list[object] = []
+        self._refusal = ""
+
+    def step(self, statement: str, parameters: object) -> None:
+        """Park before a statement until it is this worker's turn.
+
+        Raises:
+            Killed: The worker is to die.
+        """
+        if self.live:
+            self.park(Event("step", statement, repr(parameters), self._told(), self._holding()))
+        self.last = statement
+
+    def wait(self, code: str) -> bool:
+        """Block until another has moved; False if the busy timeout passes first.
+
+        Raises:
+            Killed: The worker is to die.
+        """
+        if not self.live:
+            return False
+        return self.park(Event("wait", code, "", self._told(), self._holding())) != TIME_OUT
+
+    def answer(self, outcome: int, detail: str, left_open: bool) -> None:
+        """A call has ended."""
+        self.park(Event("answer", detail, "", self._told(), self._holding(), outcome, left_open))
+
+    def park(self, event: Event) -> str:
+        """Give the turn back, and hear what to do when it comes again."""
+        if self.dead:
+            raise Killed
+        if threading.get_ident() != self.thread:
+            self._refusal = (
+                "it runs statements on a thread of its own: explore moves one thread for each worker, "
+                "so call SQLite on the thread that calls receive()"
+            )
+            raise Killed
+        if self._refusal:
+            event = Event("refused", self._refusal)
+        command = self._park(event)
+        if command == DIE:
+            self.dead = True
+            raise Killed
+        return command
+
+    def saw(self, result: object) -> None:
+        """What the receiver could learn from its last statement."""
+        if self.live:
+            self._seen.append(result)
+
+    def refuse(self, sentence: str) -> None:
+        """The receiver does something that cannot be explored: say so, and end the call.
+
+        Raises:
+            Killed: Always.
+        """
+        self._refusal = sentence
+        if self.live:
+            self.park(Event("refused", sentence))
+        raise Killed
+
+    @property
+    def refusal(self) -> str:
+        """Why the receiver cannot be explored; empty if it can."""
+        return self._refusal
+
+    def opened(self, db: Any) -> None:
+        """A connection is open."""
+        self.connections = [known for known in self.connections if known() is not None]
+        self.connections.append(weakref.ref(db))
+
+    def _holding(self) -> int:
+        return sum([db.holds for known in self.connections if (db := known()) is not None])
+
+    def _told(self) -> tuple[str, ...]:
+        seen, self._seen = self._seen, []
+        return tuple([_as_text(result) for result in seen])
+
+
+def _as_text(result: object) -> str:
+    if isinstance(result, sqlite3.Row):
+        return repr(tuple(result))
+    if isinstance(result, list):
+        return "[" + ", ".join([_as_text(row) for row in result]) + "]"
+    return repr(result)
+
+
+gate_of_caller: ContextVar[Gate | None] = ContextVar("gate_of_caller", default=None)
+"""The gate of the worker whose code is running; None outside of any."""

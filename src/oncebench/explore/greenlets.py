@@ -1,0 +1,119 @@
+"""Workers as greenlets on one thread: the fast way to move them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextvars import copy_context
+from types import TracebackType
+from typing import Any
+
+from greenlet import getcurrent, greenlet
+
+from oncebench.explore.connecting import connections_stepped
+from oncebench.explore.gate import DIE, Event, Gate, Killed
+from oncebench.explore.site import Site
+from oncebench.explore.watchdog import Overdue, Watchdog
+from oncebench.explore.worker import Call, connect, deliver, roll_back
+
+
+class Greenlets:
+    """A crew on the calling thread. Use it in a `with` statement."""
+
+    def __init__(self, site: Site, workers: int, waits: bool, patience: float = 5.0) -> None:
+        """Prepare.
+
+        Args:
+            site: The store.
+            workers: How many.
+            waits: Whether workers wait for locks where SQLite's busy handler would.
+            patience: Seconds after which a worker that does not come back to a step is given up.
+        """
+        self._site = site
+        self._hub = getcurrent()
+        self._gates = [Gate(str(site.path.resolve()), waits, self._park) for _ in range(workers)]
+        self._connections: list[Any] = [None] * workers
+        self._running: list[greenlet | None] = [None] * workers
+        self._todo: list[tuple[Sequence[Call], bool] | None] = [None] * workers
+        self._watchdog = Watchdog(patience)
+        self._stepped = connections_stepped()
+
+    def __enter__(self) -> Greenlets:
+        self._stepped.__enter__()
+        self._watchdog.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: object, trace: TracebackType | None) -> None:
+        try:
+            self.settle()
+            self.disconnect()
+        finally:
+            self._watchdog.stop()
+            self._stepped.__exit__(None, None, None)
+
+    def begin(self, worker: int, calls: Sequence[Call], live: bool = True) -> None:
+        """Give a worker calls to make; it starts when it is moved. Statements are steps if `live`."""
+        if self._connections[worker] is None:
+            self._connections[worker] = copy_context().run(
+                connect, self._gates[worker], self._site.receiver, self._site.path, self._site.settings
+            )
+        self._gates[worker].dead = False
+        self._running[worker] = greenlet(self._run)
+        self._todo[worker] = calls, live
+
+    def resume(self, worker: int, command: str) -> Event:
+        """Move a worker until it comes back."""
+        running = self._running[worker]
+        assert running is not None
+        self._hub = getcurrent()
+        watchdog = self._watchdog
+        watchdog.turn += 1
+        watchdog.inside = True
+        try:
+            if running:
+                event: Event = running.switch(command)
+            else:
+                event = running.switch(worker)
+        finally:
+            watchdog.inside = False
+        return event
+
+    def kill(self, worker: int) -> None:
+        """End a worker where it is: what it had not committed is gone, and its connection with it."""
+        self._end(worker)
+        db, self._connections[worker] = self._connections[worker], None
+        db.close()
+
+    def settle(self) -> None:
+        """End all calls and all transactions that are open."""
+        for worker in range(len(self._gates)):
+            self._end(worker)
+
+    def disconnect(self) -> None:
+        """Close all connections."""
+        for worker, db in enumerate(self._connections):
+            self._connections[worker] = None
+            if db is not None:
+                db.close()
+
+    def _end(self, worker: int) -> None:
+        running, self._running[worker] = self._running[worker], None
+        if running:  # started and not ended
+            running.switch(DIE)
+        for known in self._gates[worker].connections:
+            roll_back(known())
+
+    def _run(self, worker: int) -> Event:
+        gate = self._gates[worker]
+        todo = self._todo[worker]
+        assert todo is not None
+        try:
+            deliver(gate, self._site.receiver, self._connections[worker], *todo)
+        except Overdue:
+            return Event("overdue")
+        except Killed:
+            pass
+        return Event("refused", gate.refusal) if gate.refusal else Event("end")
+
+    def _park(self, event: Event) -> str:
+        command: str = self._hub.switch(event)
+        return command

@@ -1,0 +1,406 @@
+"""Play a schedule move by move: who may move, and what a move does."""
+
+from __future__ import annotations
+
+import enum
+import sqlite3
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+from oncebench.explore.crew import Crew
+from oncebench.explore.gate import GO, TIME_OUT, Event
+from oncebench.explore.log import Log
+from oncebench.explore.plan import Plan, letter
+from oncebench.explore.run import Diverged, Run, Step, Unexplorable
+from oncebench.explore.site import WITNESS, Reading, Site
+from oncebench.explore.views import Views
+from oncebench.messages import CALL_BITS, BadInput, Operation, Outcome
+from oncebench.stores.sqlite import Unreadable
+
+MOST_STATEMENTS = 200
+"""Statements after which a call counts as one that never ends."""
+MOST_REFUSALS = 3
+"""Refusals in a row after which a worker must let another move first, as time would: else it only spins."""
+MOST_TRIES = 3
+"""Redeliveries of a message, alone and at the end, before it counts as stuck."""
+KILLED = "killed"
+
+
+class _Status(enum.Enum):
+    IDLE = "between calls"
+    PARKED = "before a statement"
+    WAITING = "for a lock"
+    DONE = "all delivered"
+
+
+@dataclass(slots=True)
+class _Seat:
+    """Where one worker is.
+
+    Attributes:
+        view: What it has seen, as a number.
+        retry: It waits, and somebody has let go of a lock since.
+        marks: For each statement of the open transaction: what was committed when it ran, and after how many
+            commits.
+    """
+
+    number: int
+    name: str
+    view: int
+    status: _Status
+    retry: bool = False
+    waiting_since: int = 0
+    delivered: int = 0
+    calls: int = 0
+    statements: int = 0
+    refusals: int = 0
+    holding: int = 0
+    statement: str = ""
+    parameters: str = ""
+    marks: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def call(self) -> int:
+        return self.number << CALL_BITS | self.calls
+
+
+class Play:
+    """One schedule in the making.
+
+    Ask `enabled()`, pick one, call `move()`, until nothing is enabled; then `finish()`.
+
+    Attributes:
+        schedule: The moves so far.
+        preemptions: How many of them left a worker that could have gone on, or killed one.
+        deadlocks: How often everybody waited for everybody.
+    """
+
+    def __init__(self, crew: Crew, site: Site, plan: Plan, views: Views, recording: bool = False) -> None:
+        self.schedule: list[str] = []
+        self.preemptions = 0
+        self.deadlocks = 0
+        self._crew, self._site, self._plan, self._views = crew, site, plan, views
+        self._recording = recording
+        self._log = Log()
+        self._steps: list[Step] = []
+        self._deaths = 0
+        self._commits = 0
+        self._content = views.number("content", "as new")
+        site.renew(crew.disconnect)
+        self._before = site.read()
+        self._seats = [_Seat(n, letter(n), -1, _Status.DONE) for n in range(plan.workers)]
+        for seat in self._seats:
+            self._hand_over(seat, anew=True)
+
+    # Who may move.
+
+    def enabled(self) -> list[str]:
+        """The moves that can be made now, that of the worker moved last first; none when all is done."""
+        able = self._able()
+        if not able:
+            return []
+        names = [seat.name for seat in able]
+        last = self.schedule[-1][0] if self.schedule else ""
+        if last in names:
+            names.remove(last)
+            names.insert(0, last)
+        if self._deaths < self._plan.deaths:
+            names += [f"{seat.name}!" for seat in self._seats if self._is_in_a_call(seat)]
+        return names
+
+    def costs(self, move: str) -> int:
+        """1 if the move leaves a worker that could go on, or kills one; else 0."""
+        if len(move) > 1:
+            return 1
+        if not self.schedule or len(self.schedule[-1]) > 1 or move == self.schedule[-1]:
+            return 0
+        return int(any(seat.name == self.schedule[-1] for seat in self._able()))
+
+    def why_not(self, move: str) -> str:
+        """Why a move cannot be made now, in words."""
+        seat = self._seat(move)
+        if seat.status is _Status.DONE:
+            return f"{seat.name} has delivered all it had"
+        if len(move) > 1:
+            return f"{seat.name} is in no call that it could die in"
+        if seat.status is _Status.WAITING:
+            return f"{seat.name} waits for a lock with {seat.statement}, and nobody has let go of one"
+        return f"{seat.name} was refused {seat.refusals} times while nobody else moved"
+
+    def unfinished(self) -> str:
+        """Who has not come to an end, in words."""
+        return " and ".join(
+            f"{seat.name} ({seat.status.value}{' ' + seat.statement if self._is_in_a_call(seat) else ''})"
+            for seat in self._seats
+            if seat.status is not _Status.DONE
+        )
+
+    def _able(self) -> list[_Seat]:
+        able = [
+            seat
+            for seat in self._seats
+            if seat.status in (_Status.IDLE, _Status.PARKED)
+            or (seat.status is _Status.WAITING and seat.retry)
+        ]
+        if able:
+            return [seat for seat in able if seat.refusals < MOST_REFUSALS] or able
+        return [self._seats[number] for number in self._queue()[:1]]  # everybody waits: a timeout passes
+
+    def _queue(self) -> tuple[int, ...]:
+        """Those who wait, the longest first."""
+        waiting = [
+            (seat.waiting_since, seat.number) for seat in self._seats if seat.status is _Status.WAITING
+        ]
+        return tuple([number for _, number in sorted(waiting)])
+
+    def _is_in_a_call(self, seat: _Seat) -> bool:
+        return seat.status in (_Status.PARKED, _Status.WAITING)
+
+    def _seat(self, move: str) -> _Seat:
+        return self._seats[ord(move[0]) - ord("A")]
+
+    # Moving.
+
+    def move(self, move: str) -> bool:
+        """Make a move; False if nothing moved, since the worker still waits.
+
+        Raises:
+            BadInput: The receiver does what cannot be explored.
+            Unexplorable: It did not come back.
+            Diverged: There is no such move.
+        """
+        seat = self._seat(move)
+        if seat.status is _Status.DONE or (len(move) > 1 and not self._is_in_a_call(seat)):
+            raise Diverged(self.why_not(move))
+        cost = self.costs(move)
+        if len(move) > 1:
+            self._kill(seat)
+        elif not self._go(seat):
+            return False
+        self.preemptions += cost
+        self.schedule.append(move)
+        for other in self._seats:
+            if other is not seat:
+                other.refusals = 0
+        return True
+
+    def _go(self, seat: _Seat) -> bool:
+        waited = seat.status is _Status.WAITING
+        timed_out = waited and not seat.retry
+        held = seat.holding
+        if seat.status is _Status.IDLE:
+            delivery = self._plan.deliveries[seat.number][seat.delivered]
+            self._log.begin(seat.call, seat.number, delivery.id, delivery.qty, seat.delivered)
+            seat.statements, seat.statement, seat.parameters = 0, "", ""
+            event = self._resume(seat, GO)
+            if event.kind == "step":
+                self._take(seat, event)
+                event = self._resume(seat, GO)
+        else:
+            event = self._resume(seat, TIME_OUT if timed_out else GO)
+        if waited and event.kind == "wait":
+            seat.retry = False
+            return False
+        self.deadlocks += timed_out
+        seat.statements += 1
+        seat.holding = event.holding
+        self._note_content(seat)
+        statement = seat.statement, seat.parameters
+        self._take(seat, event)
+        if held and (event.holding < held or event.holding > 1):
+            self._let_go(seat)
+        if self._recording:
+            self._record(seat, *statement, event, timed_out)
+        if event.kind == "step" and seat.statements >= MOST_STATEMENTS:
+            self._give_up(seat)
+        return True
+
+    def _resume(self, seat: _Seat, command: str) -> Event:
+        event = self._crew.resume(seat.number, command)
+        if event.kind == "refused":
+            raise BadInput(f"{self._site.receiver.name} cannot be explored: {event.what}")
+        if event.kind == "overdue":
+            where = f"after {seat.statement}" if seat.statement else "before its first statement"
+            raise Unexplorable(
+                f"worker {seat.name} did not come back to a step in time ({where}): it loops, sleeps, or "
+                "waits for what is not SQLite's, such as a lock of the process",
+                "".join([*self.schedule, seat.name]),
+            )
+        return event
+
+    def _take(self, seat: _Seat, event: Event) -> None:
+        """Note why a worker came back, and what it has seen since it was moved."""
+        views, plain = self._views, self._site.plain
+        if event.seen:
+            seat.refusals = seat.refusals + 1 if _is_refusal(event) else 0
+        view = views.number(seat.view, tuple([views.text(plain(text)) for text in event.seen]))
+        what, parameters = plain(event.what), plain(event.parameters)
+        seat.view = views.number(view, event.kind, what, parameters, event.outcome, event.left_open)
+        if event.kind == "wait":
+            seat.status, seat.retry, seat.waiting_since = _Status.WAITING, False, len(self.schedule)
+            return
+        views.follows(
+            view, (event.kind, what, parameters, Outcome(event.outcome).name if event.outcome else "")
+        )
+        if event.kind == "step":
+            seat.status, seat.statement, seat.parameters = _Status.PARKED, what, parameters
+        else:
+            self._log.end(seat.call, Outcome(event.outcome), event.what, event.left_open)
+            seat.calls += 1
+            seat.delivered += 1
+            self._hand_over(seat, anew=False)
+
+    def _hand_over(self, seat: _Seat, anew: bool) -> None:
+        """The next delivery is up; a worker that starts, or starts again, is told of all that are left."""
+        row = self._plan.deliveries[seat.number][seat.delivered :]
+        seat.status = _Status.IDLE if row else _Status.DONE
+        if row:
+            seat.view = self._views.number(seat.view, "call", row[0].id, row[0].qty)
+            if anew:
+                token = self._site.token
+                calls = [(d.id + token, d.qty, seat.call + nth) for nth, d in enumerate(row)]
+                self._crew.begin(seat.number, calls)
+
+    def _kill(self, seat: _Seat) -> None:
+        """It dies, and starts again with a redelivery."""
+        self._deaths += 1
+        self._die(seat, KILLED)
+        if self._recording:
+            self._steps.append(Step(f"{seat.name}!", "", "", (), KILLED, reading=self._look()))
+
+    def _give_up(self, seat: _Seat) -> None:
+        """A call that does not end: its worker dies, and goes on with the next delivery."""
+        self._log.endless.add(seat.call)
+        seat.delivered += 1
+        self._die(seat, f"no answer within {MOST_STATEMENTS} statements")
+
+    def _die(self, seat: _Seat, detail: str) -> None:
+        self._log.cut_off(seat.call, detail)
+        self._crew.kill(seat.number)
+        if seat.holding:
+            self._let_go(seat)
+        seat.calls += 1
+        seat.holding, seat.refusals, seat.marks = 0, 0, ()
+        seat.view = self._views.number(seat.view, detail)
+        self._hand_over(seat, anew=True)
+
+    def _let_go(self, seat: _Seat) -> None:
+        """Somebody may have let go of a lock: those who wait may try again."""
+        for other in self._seats:
+            if other is not seat:
+                other.retry = other.status is _Status.WAITING
+
+    # What distinguishes two prefixes.
+
+    def _note_content(self, seat: _Seat) -> None:
+        if self._site.changed():
+            self._commits += 1
+            content = self._site.content()
+            self._log.committed(len(dict(content).get(WITNESS, ())))
+            rows = tuple([(table, self._site.plain(repr(rows))) for table, rows in content])
+            self._content = self._views.number("content", rows, self._log.commits)
+        seat.marks = (*seat.marks, (self._content, self._commits)) if seat.holding else ()
+
+    def key(self) -> Hashable:
+        """All that the future depends on: what is committed, and for each worker what it has seen and holds.
+
+        What a worker has written and not committed follows from what it has seen and what was committed when
+        it did; whether its snapshot is out of date, from whether anybody has committed since. The order of
+        ends and beginnings of calls belongs to it because a judge sees it.
+        """
+        now = self._commits
+        seats = [
+            (
+                seat.view,
+                seat.status,
+                seat.retry,
+                seat.refusals,
+                seat.delivered,
+                tuple([(content, commits == now) for content, commits in seat.marks]),
+            )
+            for seat in self._seats
+        ]
+        last = self.schedule[-1] if self.schedule else ""
+        return self._content, tuple(seats), self._queue(), self._log.order, self._deaths, self.deadlocks, last
+
+    # The end.
+
+    def finish(self) -> Run:
+        """End what is open, read, redeliver what was not answered, read again."""
+        self._crew.settle()
+        between = self._site.read()
+        operations = self._log.operations()
+        drained, stuck = self._drain(operations)
+        after = self._site.read() if len(drained) > len(operations) else between
+        return Run(
+            plan=self._plan,
+            schedule=tuple(self.schedule),
+            operations=operations,
+            drained=drained,
+            before=self._before,
+            between=self._log.timed(between),
+            after=self._log.timed(after),
+            stuck=stuck,
+            endless=tuple(n for n, operation in enumerate(operations) if operation.call in self._log.endless),
+            deadlocks=self.deadlocks,
+            preemptions=self.preemptions,
+            steps=self._steps,
+        )
+
+    def _drain(self, operations: Sequence[Operation]) -> tuple[tuple[Operation, ...], tuple[int, ...]]:
+        drained, stuck = list(operations), []
+        last = {(operation.worker, operation.delivery): operation for operation in operations}
+        unanswered = dict.fromkeys((op.id, op.qty) for op in last.values() if not op.outcome.is_completion)
+        publisher = len(self._seats)
+        now = self._log.end_of_time + 2
+        for nth, (id, qty) in enumerate(unanswered):
+            for attempt in range(MOST_TRIES):
+                call = publisher << CALL_BITS | nth * MOST_TRIES + attempt
+                self._crew.begin(0, [(id + self._site.token, qty, call)], live=False)
+                event = self._crew.resume(0, GO)
+                if event.kind != "answer":
+                    raise Unexplorable(
+                        f"{id}, redelivered alone after all else, did not come back in time",
+                        "".join(self.schedule),
+                    )
+                outcome = Outcome(event.outcome)
+                drained.append(
+                    Operation(
+                        publisher, id, qty, now, now + 1, outcome, event.what, event.left_open, nth, call
+                    )
+                )
+                now += 2
+                self._crew.settle()
+                if outcome.is_completion:
+                    break
+            else:
+                stuck.append(len(drained) - 1)
+        return tuple(drained), tuple(stuck)
+
+    def abandon(self) -> None:
+        """Leave it: its future is known."""
+        self._crew.settle()
+
+    # The timeline.
+
+    def _record(self, seat: _Seat, statement: str, parameters: str, event: Event, timed_out: bool) -> None:
+        if event.kind == "wait":
+            status = "waits"
+        else:
+            status = "timed out" if timed_out else "refused" if _is_refusal(event) else "ok"
+        shown = (event.what,) if event.kind == "wait" else event.seen
+        seen = tuple([self._site.plain(text) for text in shown])
+        answer = Outcome(event.outcome).name.lower() if event.kind == "answer" else ""
+        self._steps.append(
+            Step(seat.name, statement, parameters, seen, status, answer, event.holding > 0, self._look())
+        )
+
+    def _look(self) -> Reading | None:
+        try:
+            return self._site.read()
+        except (sqlite3.Error, Unreadable):  # with a rollback journal nobody reads while somebody commits
+            return None
+
+
+def _is_refusal(event: Event) -> bool:
+    return any(text.startswith("'SQLITE_") for text in event.seen)

@@ -1,0 +1,389 @@
+"""Connections that park before every statement SQLite starts, whatever way the receiver calls.
+
+A subclass of the receiver's own connection class says what the driver would say, one statement at a time:
+the implicit BEGIN of the legacy mode, COMMIT and ROLLBACK of `with db:`, each row of `executemany`, each
+statement of a script. A test holds that against SQLite's own trace.
+
+Locks are SQLite's own answers: the busy timeout is always 0, so a refusal is seen at once. Where the real
+busy handler would have waited, a gate that `waits` blocks the worker until another has moved. SQLite calls
+the handler while a connection holds no transaction yet, and at COMMIT (`sqlite3BtreeBeginTrans`,
+`pager_wait_on_lock`); whether one is held is asked of SQLite too, which refuses `PRAGMA wal_checkpoint` with
+SQLITE_LOCKED exactly then, in every journal mode.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import sqlite3
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
+
+from oncebench.explore.gate import ONE_FILE, Gate, gate_of_caller
+
+_T = TypeVar("_T")
+_BEGUN_FOR = frozenset({"INSERT", "UPDATE", "DELETE", "REPLACE"})
+"""First words before which the driver's legacy mode begins a transaction."""
+_MAY_WRITE = _BEGUN_FOR | {"WITH", "CREATE", "DROP", "ALTER", "REINDEX", "ANALYZE"}
+_ENDS = frozenset({"COMMIT", "END", "RELEASE"})
+_FIRST_WORD = re.compile(r"(?:\s|;|--[^\n]*(?:\n|\Z)|/\*.*?\*/)*(\w*)", re.DOTALL)
+_ISOLATION_LEVEL: Any = sqlite3.Connection.isolation_level
+_AUTOCOMMIT: Any = getattr(sqlite3.Connection, "autocommit", None)
+
+
+@functools.cache
+def first_word(sql: str) -> str:
+    """The keyword a statement begins with, in capitals; empty for a comment."""
+    match = _FIRST_WORD.match(sql)
+    return match[1].upper() if match else ""
+
+
+def statements(script: str) -> Iterator[str]:
+    """The statements of a script, as SQLite takes them one after another."""
+    start = 0
+    for end, letter in enumerate(script, 1):
+        if letter == ";" and sqlite3.complete_statement(script[start:end]):
+            if first_word(script[start:end]):
+                yield script[start:end].strip()
+            start = end
+    if first_word(script[start:]):
+        yield script[start:].strip()
+
+
+class Stepped(sqlite3.Connection):
+    """A connection whose statements are steps; `stepped` puts it beneath any connection class."""
+
+    patient = True
+    """Whether it has a busy timeout, so that its busy handler would wait at all."""
+    reading = 0
+    """Cursors not read to their end: each may hold a read lock."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether it may hold a lock: a transaction is open, or a cursor is still being read."""
+        try:
+            return self.reading > 0 or self.in_transaction
+        except sqlite3.ProgrammingError:  # closed
+            return False
+
+    def cursor(self, factory: Any = None) -> Any:
+        """As the driver's, with a cursor that steps."""
+        return super().cursor(_stepped_cursor(factory or sqlite3.Cursor))
+
+    # The driver's own shortcuts make a plain cursor, whatever `cursor` returns.
+    def execute(self, sql: str, parameters: Any = (), /) -> Any:
+        """As the driver's."""
+        return self.cursor().execute(sql, parameters)
+
+    def executemany(self, sql: str, parameters: Iterable[Any], /) -> Any:
+        """As the driver's."""
+        return self.cursor().executemany(sql, parameters)
+
+    def executescript(self, sql_script: str, /) -> Any:
+        """As the driver's."""
+        return self.cursor().executescript(sql_script)
+
+    def commit(self) -> None:
+        """COMMIT where the driver would."""
+        self._end("COMMIT")
+
+    def rollback(self) -> None:
+        """ROLLBACK where the driver would."""
+        self._end("ROLLBACK")
+
+    def __exit__(self, kind: Any, value: Any, traceback: Any) -> Any:
+        if _autocommit(self) is not True:
+            if kind is not None:
+                self.rollback()
+            else:
+                try:
+                    self.commit()
+                except BaseException:
+                    self.rollback()
+                    raise
+        return False
+
+    def close(self) -> None:
+        """Close; what is open ends here, and others may be waiting for that."""
+        gate = gate_of_caller.get()
+        if gate is not None and self.holds:
+            gate.step("close()", ())
+            gate.saw("closed")
+        super().close()
+
+    # Setting these runs a statement of its own: see "Transaction control" in sqlite3's documentation.
+    @property
+    def isolation_level(self) -> Any:
+        """As the driver's."""
+        return super().isolation_level
+
+    @isolation_level.setter
+    def isolation_level(self, level: Any) -> None:
+        if level is None:
+            self.commit()
+        _ISOLATION_LEVEL.__set__(self, level)
+
+    if sys.version_info >= (3, 12):
+
+        @property
+        def autocommit(self) -> Any:
+            """As the driver's."""
+            return super().autocommit
+
+        @autocommit.setter
+        def autocommit(self, mode: Any) -> None:
+            if mode is True and self.in_transaction:
+                self._say("COMMIT")
+            elif mode is False and not self.in_transaction:
+                self._say("BEGIN")
+            _AUTOCOMMIT.__set__(self, mode)
+
+    def _end(self, sql: str) -> None:
+        mode = _autocommit(self)
+        if mode is False:
+            self._say(sql)
+            self._say("BEGIN")
+        elif mode is None and self.in_transaction:
+            self._say(sql)
+
+    def _say(self, sql: str) -> None:
+        """A statement that the driver adds."""
+        self.perform(sql, (), functools.partial(self.quietly, sql))
+        _saw("ok")
+
+    def quietly(self, sql: str) -> Any:
+        """Run a statement without a step."""
+        return sqlite3.Cursor(self).execute(sql)
+
+    def begin_for(self, sql: str) -> None:
+        """The BEGIN that the driver's legacy mode puts before a write."""
+        if first_word(sql) in _BEGUN_FOR and _autocommit(self) is None and not self.in_transaction:
+            level = self.isolation_level
+            if level is not None:
+                self._say(f"BEGIN {level}".rstrip())
+
+    def perform(self, sql: str, parameters: object, action: Callable[[], _T]) -> _T:
+        """Park, then run a statement, waiting for locks as the busy handler would."""
+        gate = gate_of_caller.get()
+        if gate is None:
+            return action()
+        gate.step(sql, parameters)
+        try:
+            return action()
+        except sqlite3.Error as error:
+            if gate.waits and self.patient and _is_busy(error) and self._handler_is_called(sql):
+                return self._wait(gate, sql, action, error)
+            gate.saw(_name(error))
+            raise
+
+    def _handler_is_called(self, sql: str) -> bool:
+        if not self.holds or first_word(sql) in _ENDS:
+            return True
+        try:
+            self.quietly("PRAGMA wal_checkpoint").fetchone()
+        except sqlite3.OperationalError as error:
+            return error.sqlite_errorcode != sqlite3.SQLITE_LOCKED
+        return True
+
+    def _wait(self, gate: Gate, sql: str, action: Callable[[], _T], error: sqlite3.Error) -> _T:
+        alone = not self.in_transaction and first_word(sql) in _MAY_WRITE and "RETURNING" not in sql.upper()
+        while gate.wait(_name(error)):
+            try:
+                return self._spelled_out(gate, action) if alone else action()
+            except sqlite3.Error as again:
+                if not _is_busy(again):
+                    gate.saw(_name(again))
+                    raise
+                error = again
+        gate.saw(_name(error))
+        raise error
+
+    def _spelled_out(self, gate: Gate, action: Callable[[], _T]) -> _T:
+        """A write that is a transaction by itself, as SQLite runs it: begin, write, commit.
+
+        With a rollback journal that commit may have to wait for readers, and holds its locks meanwhile.
+        """
+        self.quietly("BEGIN")
+        try:
+            result = action()
+            while True:
+                try:
+                    self.quietly("COMMIT")
+                    return result
+                except sqlite3.OperationalError as error:
+                    if not _is_busy(error) or not gate.wait(_name(error)):
+                        raise
+        except BaseException:
+            if self.in_transaction and not gate.dead:
+                self.quietly("ROLLBACK")
+            raise
+
+
+class SteppedCursor(sqlite3.Cursor):
+    """A cursor whose statements are steps, and which tells the gate what its reader sees."""
+
+    _changed_by_many: int | None = None
+    _reading = False
+
+    def execute(self, sql: str, parameters: Any = (), /) -> Any:
+        """One statement, after the BEGIN that the driver may add."""
+        db: Any = self.connection
+        _refuse_attach(sql)
+        db.begin_for(sql)
+        self._changed_by_many = None
+        db.perform(sql, parameters, functools.partial(super().execute, sql, parameters))
+        self._noted(db)
+        if first_word(sql) == "PRAGMA" and "busy_timeout" in sql.lower():
+            _stay_impatient(db)
+        return self
+
+    def executemany(self, sql: str, rows: Iterable[Any], /) -> Any:
+        """The statement once for each row of parameters."""
+        db: Any = self.connection
+        self._changed_by_many = None
+        changed = 0
+        for n, parameters in enumerate(rows):
+            if n == 0:
+                db.begin_for(sql)
+            db.perform(sql, parameters, functools.partial(super().executemany, sql, (parameters,)))
+            changed += max(super().rowcount, 0)
+            self._changed_by_many = changed
+            self._noted(db)
+        if self._changed_by_many is None:  # no row: the driver knows what is to be said about the statement
+            db.begin_for(sql)
+            super().executemany(sql, ())
+        return self
+
+    def executescript(self, script: str, /) -> Any:
+        """COMMIT of what is pending, then each statement of the script."""
+        db: Any = self.connection
+        if _autocommit(db) is None:
+            db.commit()
+        for sql in statements(script):
+            _refuse_attach(sql)
+            db.perform(sql, (), functools.partial(_run_to_its_end, db, sql))
+            _saw("ok")
+        return self
+
+    def _noted(self, db: Any) -> None:
+        if self.description is not None and not self._reading:
+            self._reading = True
+            db.reading += 1
+        _saw(self.rowcount if self.description is None else ())
+
+    @property
+    def rowcount(self) -> int:
+        """As the driver's: of all rows after `executemany`."""
+        return super().rowcount if self._changed_by_many is None else self._changed_by_many
+
+    @property
+    def lastrowid(self) -> Any:
+        """As the driver's."""
+        last = super().lastrowid
+        _saw(last)
+        return last
+
+    def fetchone(self) -> Any:
+        """As the driver's."""
+        row = super().fetchone()
+        _saw(row)
+        if row is None:
+            self._stop_reading()
+        return row
+
+    def fetchmany(self, *size: Any, **named: Any) -> Any:
+        """As the driver's."""
+        rows = super().fetchmany(*size, **named)
+        _saw(rows)
+        return rows
+
+    def fetchall(self) -> Any:
+        """As the driver's."""
+        rows = super().fetchall()
+        _saw(rows)
+        self._stop_reading()
+        return rows
+
+    def __next__(self) -> Any:
+        try:
+            row = super().__next__()
+        except StopIteration:
+            _saw(None)
+            self._stop_reading()
+            raise
+        _saw(row)
+        return row
+
+    def close(self) -> None:
+        """As the driver's."""
+        self._stop_reading()
+        super().close()
+
+    def __del__(self) -> None:
+        self._stop_reading()
+
+    def _stop_reading(self) -> None:
+        if self._reading:
+            self._reading = False
+            db: Any = self.connection
+            db.reading -= 1
+
+
+@functools.cache
+def stepped(base: type[sqlite3.Connection]) -> type[Stepped]:
+    """The class with `Stepped` beneath it, so that its own methods come first and reach ours by `super()`."""
+    if issubclass(base, Stepped):
+        return base
+    return type(f"Stepped{base.__name__}", (Stepped,) if base is sqlite3.Connection else (base, Stepped), {})
+
+
+@functools.cache
+def _stepped_cursor(base: Any) -> Any:
+    if not isinstance(base, type):  # a factory function makes what it makes: unseen, so not taken
+        raise TypeError("explore needs a class as cursor factory, not a function")
+    if issubclass(base, SteppedCursor):
+        return base
+    bases = (SteppedCursor,) if base is sqlite3.Cursor else (base, SteppedCursor)
+    return type(f"Stepped{base.__name__}", bases, {})
+
+
+def _autocommit(db: sqlite3.Connection) -> bool | None:
+    """The `autocommit` attribute of Python 3.12; None for the legacy transaction control."""
+    mode = getattr(db, "autocommit", None)
+    return mode if isinstance(mode, bool) else None
+
+
+def _run_to_its_end(db: Stepped, sql: str) -> None:
+    if _autocommit(db) is None and db.in_transaction:  # executescript would commit first
+        db.quietly(sql).fetchall()
+    else:
+        sqlite3.Cursor(db).executescript(sql)
+
+
+def _stay_impatient(db: Stepped) -> None:
+    """The receiver set a busy timeout: remember that it has one, and see refusals at once all the same."""
+    (milliseconds,) = db.quietly("PRAGMA busy_timeout").fetchone()
+    db.patient = milliseconds > 0
+    db.quietly("PRAGMA busy_timeout = 0")
+
+
+def _refuse_attach(sql: str) -> None:
+    gate = gate_of_caller.get()
+    if gate is not None and first_word(sql) == "ATTACH":
+        gate.refuse(f"it attaches a second database with {sql!r}: {ONE_FILE}")
+
+
+def _saw(result: object) -> None:
+    gate = gate_of_caller.get()
+    if gate is not None:
+        gate.saw(result)
+
+
+def _is_busy(error: sqlite3.Error) -> bool:
+    code: int = getattr(error, "sqlite_errorcode", 0)
+    return code & 0xFF == sqlite3.SQLITE_BUSY
+
+
+def _name(error: sqlite3.Error) -> str:
+    return str(getattr(error, "sqlite_errorname", type(error).__name__))
