@@ -710,3 +710,13 @@ def test_call_may_finish_what_another_one_began() -> None:
     again = op(APPLIED, 7, id="a", call=2, at=(30, 40))
     counts = Run((began, finished, again), state(19, {"a": 7, "b": 5}, *twice)).audit().counts
     assert counts == {Kind.DOUBLE_APPLY: 1}
+
+
+def test_effects_under_ids_that_nobody_delivers_are_the_callers() -> None:
+    """A key made anew for each attempt: recorded and worked twice for one message."""
+    calls = op(APPLIED, 7, call=0), op(APPLIED, 7, call=1, at=(30, 40))
+    seen = [recorded(0, 7, id="x1"), effect(0, 7), recorded(1, 7, id="x2"), effect(1, 7)]
+    findings = Run(calls, state(14, {"x1": 7, "x2": 7}, *seen)).audit()
+    [violation] = [v for v in findings.violations if v.kind is Kind.DOUBLE_APPLY]
+    assert violation.id == "a"
+    assert len(violation.operations) == 2

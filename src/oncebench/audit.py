@@ -369,18 +369,21 @@ class _Audit:
     def _credited(self, row: Ints, known: Flags) -> tuple[Exact, Ints]:
         """For each id, the sum of its effects and how many calls made them.
 
-        A call whose effects add up to what it recorded worked for the ids that it recorded: it may have
-        finished what another call, perhaps a dead one, had begun. Any other worked for its own message.
+        A call whose effects add up to what it recorded worked for the messages that it recorded: it may
+        have finished what another call, perhaps a dead one, had begun. Any other, one that records ids
+        that nobody delivers included, worked for its own message.
         """
-        h, seen = self.h, self.run.witness
+        h, seen, recorded = self.h, self.run.witness, self.run.recorded
         assert seen is not None
         sign = (seen.event == Event.RECORDED).astype(np.int64) - (seen.event == Event.ERASED)
         listed = known & (sign != 0)
         kept = _sums(row[listed], sign[listed] * seen.amount[listed], len(h))
-        balanced = (kept == self.done) & (self.recorded > 0)
+        delivered = (recorded >= 0) & (recorded < len(h.ids))
+        strays = np.bincount(row[listed & ~delivered], minlength=len(h))
+        balanced = (kept == self.done) & (self.recorded > 0) & (strays == 0)
         own = (self.done != 0) & ~balanced
-        listed &= balanced[row] & (self.run.recorded >= 0)
-        ids = np.concatenate([h.id[own], self.run.recorded[listed]])
+        listed &= balanced[row]
+        ids = np.concatenate([h.id[own], recorded[listed]])
         amounts = np.concatenate([self.done[own], sign[listed] * seen.amount[listed]])
         return _sums(ids, amounts, self.n), np.bincount(ids, minlength=self.n)
 
