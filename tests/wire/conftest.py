@@ -12,7 +12,7 @@ import pytest
 from oncebench.messages import State
 from oncebench.receivers.loader import load
 from oncebench.stores.sqlite import Settings
-from oncebench.wire import server
+from oncebench.wire import loopback
 from oncebench.wire.process import Processes
 
 
@@ -24,9 +24,9 @@ class Warehouse:
         self.log = folder / "events.jsonl"
         self.receiver = load(target)
         self.receiver.setup(self.store, settings, watched=True)
-        self.door = server.listen()
+        self.door = loopback.listen()
         self.port = self.door.getsockname()[1]
-        self.url = f"http://127.0.0.1:{self.port}{server.PATH}"
+        self.url = f"http://127.0.0.1:{self.port}{loopback.PATH}"
         self._processes = processes
         self._target = target
         self._settings = settings

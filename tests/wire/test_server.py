@@ -14,9 +14,9 @@ import httpx
 import pytest
 
 from oncebench.messages import BadInput, Outcome
-from oncebench.wire import log, server
+from oncebench.wire import log, loopback, server
 from oncebench.wire.message import MAX_BODY, Message
-from oncebench.wire.server import Answer
+from oncebench.wire.warehouse import Answer
 
 from .conftest import Make, Warehouse
 from .test_message import NO_MESSAGES
@@ -92,7 +92,7 @@ def test_media_types(headers: dict[str, str], status: int) -> None:
     async def ask() -> httpx.Response:
         transport = httpx.ASGITransport(server.application(receive))
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
-            return await client.post(server.PATH, content=b'{"id":"a","qty":1}', headers=headers)
+            return await client.post(loopback.PATH, content=b'{"id":"a","qty":1}', headers=headers)
 
     assert asyncio.run(ask()).status_code == status
     assert len(calls) == (status == 200)
@@ -118,7 +118,7 @@ def test_outcomes(answer: Answer, status: int, accepted: bool) -> None:
     async def ask() -> httpx.Response:
         transport = httpx.ASGITransport(server.application(receive))
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
-            return await client.post(server.PATH, json={"id": "a", "qty": 1})
+            return await client.post(loopback.PATH, json={"id": "a", "qty": 1})
 
     response = asyncio.run(ask())
     assert (response.status_code, response.json()["accepted"]) == (status, accepted)
@@ -176,7 +176,7 @@ def test_body_that_never_ends() -> None:
             sent.append(message)
 
         scope = {
-            "type": "http", "method": "POST", "path": server.PATH, "raw_path": b"", "query_string": b"",
+            "type": "http", "method": "POST", "path": loopback.PATH, "raw_path": b"", "query_string": b"",
             "headers": [(b"content-type", b"application/json")], "http_version": "1.1", "root_path": "",
             "scheme": "http", "server": ("127.0.0.1", 1), "client": ("127.0.0.1", 2),
         }  # fmt: skip
@@ -250,17 +250,17 @@ def test_log_has_no_payload(warehouse: Make, client: httpx.Client) -> None:
 def test_only_loopback(host: str) -> None:
     """Any other address is refused in a sentence that says why; so is a name, which may lead anywhere."""
     with pytest.raises(BadInput, match="is not loopback: this is for teaching"):
-        server.listen(host)
+        loopback.listen(host)
 
 
 def test_port_that_is_taken() -> None:
     """Named, with the option that mends it."""
-    with server.listen() as door:
+    with loopback.listen() as door:
         port = door.getsockname()[1]
         with pytest.raises(BadInput, match=f"port {port}: Address already in use: choose another --port"):
-            server.listen(port=port)
+            loopback.listen(port=port)
     with pytest.raises(BadInput, match="port 70000: a port is 0 to 65535"):
-        server.listen(port=70000)
+        loopback.listen(port=70000)
 
 
 def test_receiver_that_cannot_connect(warehouse: Make, tmp_path: Any) -> None:

@@ -22,6 +22,8 @@ MAX_BODY = 65_536
 MAX_DEPTH = 32
 """Objects and arrays within each other."""
 MAX_SCHEMA = 2**31 - 1
+JSON_MEDIA = re.compile(r'application/json\s*(;\s*charset\s*=\s*"?utf-8"?\s*)?', re.IGNORECASE)
+"""The one media type that is spoken, in requests and answers."""
 _MOST_DIGITS = 40
 _MAX_EXACT = 2**53 - 1  # beyond it, whole numbers of two spellings may be one double
 _SURROGATE = re.compile("[\ud800-\udfff]")
