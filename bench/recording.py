@@ -10,7 +10,8 @@ import time
 from pathlib import Path
 
 from measure import in_turn, spread
-from oncebench.race.worker import Job, Line, Worker
+from oncebench.race.line import Job, Line
+from oncebench.race.worker import Worker
 from oncebench.receivers import immediate
 from oncebench.receivers.loader import load, receiver
 from oncebench.stores import sqlite

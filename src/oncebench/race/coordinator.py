@@ -8,14 +8,15 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from oncebench.messages import CALL_BITS, DEADLINE, NEVER, BadInput, Delivery, History, Outcome, State
-from oncebench.race import recorder
+from oncebench.messages import BadInput, History, Outcome, State
+from oncebench.race import reading, recorder
 from oncebench.race.crew import Crew, Member
-from oncebench.race.worker import Job, recording
+from oncebench.race.kills import plan_kills
+from oncebench.race.line import Job
 from oncebench.stores import sqlite
 from oncebench.workload import Phase, Workload, plan
 
@@ -34,15 +35,19 @@ class Policy:
         max_tries: Calls for each delivery at most: only lock errors are tried again, after a random wait.
         deadline: Seconds that one call may take before its worker is killed.
         watched: Whether the store has a witness.
+        kills: Workers that are killed in mid-race, and started again.
     """
 
     max_tries: int = 1
     deadline: float = 30.0
     watched: bool = True
+    kills: int = 0
 
     def __post_init__(self) -> None:
         if not 1 <= self.max_tries <= 1000:
             raise BadInput(f"max-tries must be 1 to 1000, not {self.max_tries}")
+        if not 0 <= self.kills <= 100_000:
+            raise BadInput(f"kills must be 0 to 100000, not {self.kills}")
         if not 0 < self.deadline <= 86_400:
             raise BadInput(f"the deadline must be more than 0 s and at most a day, not {self.deadline:g} s")
 
@@ -62,6 +67,7 @@ class Race:
         undrained: Deliveries that the drain gave up on before their turn.
         examples: The first message of each kind of failure.
         effective: The settings that each worker's connection really had.
+        kills: Workers that were killed as planned.
         seconds: From the first gate to the last worker's end.
         notes: What a reader must know: workers that died, what could not be read.
         interrupted: Whether Ctrl-C ended it.
@@ -82,6 +88,7 @@ class Race:
     undrained: int = 0
     examples: dict[str, str] = field(default_factory=dict)
     effective: list[sqlite.Settings] = field(default_factory=list)
+    kills: int = 0
     seconds: float = 0.0
     notes: list[str] = field(default_factory=list)
     interrupted: bool = False
@@ -144,6 +151,7 @@ class _Coordinator:
         self._race = Race(receiver.name, workload, settings, policy)
         self._progress = progress
         self._gates = 0
+        self._deaths: list[list[int]] = []
         self._seen = 0  # rows of the witness
         self._began = 0.0
 
@@ -151,6 +159,10 @@ class _Coordinator:
         race = self._race
         race.phases = plan(race.workload)
         planned = sum(len(list_) for phase in race.phases for list_ in phase.deliveries)
+        warm_up = len(race.phases[0].deliveries[0])
+        counts = [sum(len(p.deliveries[w]) for p in race.phases[1:]) for w in range(race.workload.workers)]
+        deaths = plan_kills(race.workload.seed, race.policy.kills, counts)
+        self._deaths = [[warm_up + n for n in ones] for ones in deaths]
         workers: list[Member] = []
         try:
             with Crew(race.policy.deadline, lambda done: self._progress(done, planned)) as crew:
@@ -158,7 +170,7 @@ class _Coordinator:
                     crew.start([self._job(race.workload.workers + 1, [], serving=True)])
                 workers = crew.start([self._job(w, race.phases) for w in range(race.workload.workers)])
                 race.effective = [sqlite.Settings(**m.effective) for m in workers if m.effective]
-                crew.run(workers, self._at_gate)
+                crew.run(workers, self._at_gate, lambda member: self._successor(crew, member))
                 race.seconds = time.monotonic() - self._began
                 self._collect(workers)
                 race.between = self._observe()
@@ -184,10 +196,43 @@ class _Coordinator:
     def _observe(self) -> State:
         return self._receiver.observe(self._store, self._seen)
 
+    def _successor(self, crew: Crew, member: Member) -> Job | None:
+        """What is left to do of the plan of a worker that was killed as planned."""
+        if not member.doomed or not member.end or member.hung:
+            return None
+        self._race.kills += 1
+        worker, job = member.job.worker, member.job
+        _, _, answer = recorder.read(self._folder / recorder.recording(worker, job.life))
+        begun = job.first_delivery + (int(reading.begun(answer)[-1]) + 1 if len(answer) else 0)
+        skipped = gates = 0  # on the way to the first phase that is not at its end
+        phases = list(self._race.phases)
+        while phases and skipped + len(phases[0].deliveries[worker]) <= begun:
+            phase = phases.pop(0)
+            skipped += len(phase.deliveries[worker])
+            gates += 1 + len(phase.deliveries[worker]) * phase.gated
+        if not phases:
+            return None
+        first = begun - skipped
+        return replace(
+            self._job(worker, phases, first=first, begun=begun),
+            life=job.life + 1,
+            first_call=job.first_call + len(answer),
+            gates=max(0, crew.gates - gates - first * phases[0].gated),
+        )
+
     def _job(
-        self, worker: int, phases: Sequence[Phase], *, serving: bool = False, drain: bool = False
+        self,
+        worker: int,
+        phases: Sequence[Phase],
+        *,
+        serving: bool = False,
+        drain: bool = False,
+        first: int = 0,
+        begun: int = 0,
     ) -> Job:
+        """What a process is to do: the phases, of the first of them only the deliveries from `first` on."""
         race = self._race
+        deaths = [] if serving or drain else self._deaths[worker]
         return Job(
             target=race.receiver,
             import_path=sys.path,
@@ -203,17 +248,20 @@ class _Coordinator:
                     phase.gated,
                     phase.paused,
                     phase.impatient,
-                    [[d.id, d.qty] for d in phase.deliveries[0 if drain else worker]],
+                    [[d.id, d.qty] for d in phase.deliveries[0 if drain else worker][0 if n else first :]],
                 ]
-                for phase in phases
+                for n, phase in enumerate(phases)
             ],
             serving=serving,
+            first_delivery=begun,
+            # A kill by time may come late, after the next one's turn: that one is then due at once.
+            dies_in=max(0, deaths.pop(0) - begun) if deaths else -1,
         )
 
     def _drain(self, crew: Crew) -> None:
         """Redeliver what was not answered, one after the other, until it is."""
         race = self._race
-        unanswered = _unanswered(race.history)
+        unanswered = reading.unanswered(race.history)
         if not unanswered:
             race.after = race.between
             return
@@ -221,12 +269,12 @@ class _Coordinator:
         crew.run([drainer])
         self._note_end(drainer)
         race.examples = {**drainer.examples, **race.examples}
-        ran = self._read([drainer], {drainer.job.worker: unanswered})
-        race.drained = _joined(race.history, ran)
+        ran = reading.read(self._folder, [drainer], {drainer.job.worker: unanswered})
+        race.drained = reading.joined(race.history, ran)
         handed = int(ran.delivery.max()) + 1 if len(ran) else 0
         race.undrained = len(unanswered) - handed
         race.stuck = [
-            row + len(race.history) for row in _last_rows(ran) if ran.outcome[row] > Outcome.CONFLICT
+            row + len(race.history) for row in reading.last_rows(ran) if ran.outcome[row] > Outcome.CONFLICT
         ]
         race.after = self._observe()
 
@@ -238,103 +286,13 @@ class _Coordinator:
         deliveries = {
             w: [d for phase in race.phases for d in phase.deliveries[w]] for w in range(race.workload.workers)
         }
-        race.history = race.drained = self._read(workers, deliveries, len(race.phases[0].deliveries[0]))
+        warm_up = len(race.phases[0].deliveries[0])
+        race.history = race.drained = reading.read(self._folder, workers, deliveries, warm_up)
 
     def _note_end(self, member: Member) -> None:
-        if member.end:
+        if member.end and (member.hung or not member.doomed):
             who = "the drain's worker" if member.job.insist else f"worker {member.job.worker}"
             self._race.notes.append(f"{who} {member.end}")
-
-    def _read(
-        self, members: list[Member], deliveries: dict[int, list[Delivery]], warm_up: int = 0
-    ) -> History:
-        """The members' recordings as one history."""
-        import numpy as np
-
-        ids: dict[str, int] = {}
-        details: dict[str, int] = {"": 0}
-        columns: list[list[np.ndarray[tuple[int], np.dtype[np.int64]]]] = []
-        for member in members:
-            worker = member.job.worker
-            invoked, completed, answer = recorder.read(self._folder / recording(worker))
-            delivery = np.cumsum((answer & recorder.RETRY) == 0) - 1
-            calls = np.arange(len(delivery), dtype=np.int64)
-            planned = deliveries[worker]
-            id_of = np.array([ids.setdefault(d.id, len(ids)) for d in planned] or [0], dtype=np.int64)
-            qty_of = np.array([d.qty for d in planned] or [0], dtype=np.int64)
-            # A kind of failure whose announcement died with its worker is still a failure.
-            names = [*member.details, *["unknown"] * 256]
-            detail_of = np.array([details.setdefault(name, len(details)) for name in names], dtype=np.int64)
-            detail = detail_of[np.minimum(answer >> recorder.DETAIL_SHIFT, len(names) - 1)]
-            open_ = completed == 0
-            fate = DEADLINE if member.hung else "its worker died"
-            kept = open_ | (delivery >= warm_up)
-            columns.append(
-                [
-                    column[kept]
-                    for column in (
-                        np.full(len(delivery), worker, dtype=np.int64),
-                        id_of[delivery],
-                        qty_of[delivery],
-                        invoked,
-                        np.where(open_, NEVER, completed),
-                        np.where(open_, int(Outcome.INDETERMINATE), answer & recorder.OUTCOME_MASK),
-                        np.where(open_, details.setdefault(fate, len(details)), detail),
-                        (answer & recorder.LEFT_OPEN) > 0,
-                        delivery,
-                        calls | worker << CALL_BITS,
-                    )
-                ]
-            )
-        if not columns:
-            return History.of([])
-        worker_, id_, qty, invoked, completed, outcome, detail, left_open, delivery, call = (
-            np.concatenate(parts) for parts in zip(*columns, strict=True)
-        )
-        return History(
-            list(ids), list(details), worker_, id_, qty, invoked, completed, outcome, detail,
-            left_open.astype(np.bool_), delivery, call,
-        )  # fmt: skip
-
-
-def _last_rows(history: History) -> list[int]:
-    """The row of each delivery's last call."""
-    import numpy as np
-
-    key = history.worker << CALL_BITS | history.delivery
-    rows = np.lexsort((history.call, key))
-    last = np.append(key[rows][1:] != key[rows][:-1], True) if len(rows) else np.empty(0, bool)
-    return [int(row) for row in np.sort(rows[last])]
-
-
-def _unanswered(history: History) -> list[Delivery]:
-    """Each message once that some delivery did not get an answer for."""
-    rows = [row for row in _last_rows(history) if history.outcome[row] > Outcome.CONFLICT]
-    return list(dict.fromkeys(Delivery(history.ids[history.id[row]], int(history.qty[row])) for row in rows))
-
-
-def _joined(first: History, second: History) -> History:
-    import numpy as np
-
-    ids = {id: n for n, id in enumerate(first.ids)}
-    details = {detail: n for n, detail in enumerate(first.details)}
-    id_of = np.array([ids.setdefault(id, len(ids)) for id in second.ids], dtype=np.int64)
-    detail_of = np.array([details.setdefault(d, len(details)) for d in second.details], dtype=np.int64)
-
-    def column(name: str) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-        return np.concatenate([getattr(first, name), getattr(second, name)])
-
-    return History(
-        ids=list(ids),
-        details=list(details),
-        id=np.concatenate([first.id, id_of[second.id]]),
-        detail=np.concatenate([first.detail, detail_of[second.detail]]),
-        left_open=np.concatenate([first.left_open, second.left_open]),
-        **{
-            name: column(name)
-            for name in ("worker", "qty", "invoked", "completed", "outcome", "delivery", "call")
-        },
-    )
 
 
 @contextlib.contextmanager

@@ -19,8 +19,8 @@ from typing import Any
 
 import oncebench
 from oncebench.messages import BadInput
-from oncebench.race.recorder import Watch
-from oncebench.race.worker import Job, recording
+from oncebench.race.line import Job
+from oncebench.race.recorder import Watch, recording
 
 _TICK = 0.2  # seconds between looks at the deadline and calls of the progress line
 _HEAD_START = 100_000  # nanoseconds from opening a gate to the moment all start, ...
@@ -38,6 +38,8 @@ class Member:
         effective: The settings its connection really has.
         end: Why it ended before its job was done; empty if it did not.
         hung: Whether it was killed because the receiver did not come back.
+        doomed: Whether it has said that it is about to be killed, as planned.
+        said: What else it said.
         dead: Whether its process was seen to have ended.
         ended: Whether it and all it started are gone.
     """
@@ -58,6 +60,8 @@ class Member:
     last_sign: float = field(default_factory=time.monotonic)
     end: str = ""
     hung: bool = False
+    doomed: bool = False
+    said: list[dict[str, Any]] = field(default_factory=list)
     dead: bool = False
     ended: bool = False
 
@@ -69,14 +73,22 @@ class Crew:
     alone, and whatever a receiver starts is ended with its worker.
     """
 
-    def __init__(self, deadline: float, tick: Callable[[int], None]) -> None:
+    def __init__(
+        self, deadline: float, tick: Callable[[int], None], module: str = "oncebench.race.worker"
+    ) -> None:
+        """Take a deadline for one call in seconds, and the module whose `main()` a worker runs."""
         self.members: list[Member] = []
+        self.gates = 0
+        """Gates that were opened so far."""
         self._deadline = deadline
         self._tick = tick
+        self._begin = (
+            f"import sys; sys.path.insert(0, {str(Path(oncebench.__file__).parents[1])!r}); "
+            f"from {module} import main; main()"
+        )
         self._life, self._hold = os.pipe()
         self._selector = selectors.DefaultSelector()
         self._next_tick = 0.0
-        self._first = 0
 
     def __enter__(self) -> Crew:
         return self
@@ -108,8 +120,19 @@ class Crew:
                     raise BadInput(f"worker {member.job.worker} did not come up within {_START:g} s")
         return started
 
-    def run(self, workers: list[Member], at_gate: Callable[[], None] = lambda: None) -> None:
-        """Hear the workers until the last has ended; when all wait at a gate, call and open it."""
+    def run(
+        self,
+        workers: list[Member],
+        at_gate: Callable[[], None] = lambda: None,
+        successor: Callable[[Member], Job | None] = lambda member: None,
+    ) -> None:
+        """Hear the workers until the last has ended.
+
+        Args:
+            workers: Those to hear; successors are added to it.
+            at_gate: Called when all wait at a gate, before it is opened.
+            successor: What is to be done in the place of one that has ended, if anything.
+        """
         while running := [member for member in workers if member.running]:
             if all(member.at_gate for member in running):
                 at_gate()
@@ -120,22 +143,23 @@ class Crew:
                 self._next_tick = now + _TICK
                 self._look(running, now)
                 self._tick(sum(member.calls for member in self.members))
+            for member in running:
+                if not member.running and (job := successor(member)) is not None:
+                    workers.append(self._spawn(job))
 
     def _spawn(self, job: Job) -> Member:
         mine, theirs = socket.socketpair()
         errors = Path(job.folder) / f"worker-{job.worker}.errors"
-        root = str(Path(oncebench.__file__).parents[1])
-        begin = f"import sys; sys.path.insert(0, {root!r}); from oncebench.race.worker import main; main()"
         with theirs, errors.open("wb") as stderr:
             process = subprocess.Popen(
-                [sys.executable, "-P", "-c", begin, str(theirs.fileno()), str(self._life)],
+                [sys.executable, "-P", "-c", self._begin, str(theirs.fileno()), str(self._life)],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=stderr,
                 pass_fds=(theirs.fileno(), self._life),
                 start_new_session=True,
             )
-        member = Member(job, process, mine, errors, Watch(Path(job.folder) / recording(job.worker)))
+        member = Member(job, process, mine, errors, Watch(Path(job.folder) / recording(job.worker, job.life)))
         self.members.append(member)
         self._selector.register(mine, selectors.EVENT_READ, member)
         with contextlib.suppress(OSError):  # it died already: its line says so
@@ -143,8 +167,8 @@ class Crew:
         return member
 
     def _open_gate(self, running: list[Member]) -> None:
-        self._first += 1  # take turns in being released first
-        turn = self._first % len(running)
+        self.gates += 1
+        turn = self.gates % len(running)  # take turns in being released first
         moment = b"%d\n" % (time.perf_counter_ns() + _HEAD_START + _WAKE_UP * len(running))
         for member in running[turn:] + running[:turn]:
             member.at_gate = False
@@ -205,8 +229,12 @@ def _take(member: Member, message: dict[str, Any]) -> None:
             member.examples[message["kind"]] = message["example"]
         case {"said": "failed"}:
             member.end = message["why"]
+        case {"said": "doomed"}:
+            member.doomed = True
         case {"said": "done"}:
             member.running = False
+        case _:
+            member.said.append(message)
 
 
 def _end(member: Member) -> None:

@@ -34,6 +34,11 @@ _COLUMNS = 3
 _CHUNK = _COLUMNS * _COLUMN
 
 
+def recording(worker: int, life: int = 0) -> str:
+    """Name of a worker's recording in the run's folder."""
+    return f"worker-{worker}.calls" if life == 0 else f"worker-{worker}-{life}.calls"
+
+
 class Columns(NamedTuple):
     """The chunk that is being written."""
 

@@ -8,22 +8,21 @@ itself and all that the receiver started, and removes the run's folder.
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import shutil
 import signal
-import socket
 import sqlite3
 import sys
 import threading
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from oncebench.messages import CALL_BITS, BadInput, Outcome
-from oncebench.race.recorder import DETAIL_SHIFT, LEFT_OPEN, OUTCOME_MASK, RETRY, ROWS, Recorder
+from oncebench.race.kills import Death
+from oncebench.race.line import Job, Line
+from oncebench.race.recorder import DETAIL_SHIFT, LEFT_OPEN, OUTCOME_MASK, RETRY, ROWS, Recorder, recording
 from oncebench.receivers.loader import Receiver, load
 from oncebench.stores import sqlite, witness
 
@@ -41,71 +40,6 @@ OBSTRUCTED = 0.25
 LONGEST_OBSTRUCTION = 0.003
 """Seconds."""
 _LONGEST_DETAIL = 300
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """What one worker is to do.
-
-    Attributes:
-        target: The receiver, as the loader takes it.
-        import_path: The coordinator's `sys.path`.
-        folder: The run's folder, removed if the coordinator dies; the recording goes there.
-        store: Path of the store.
-        settings: Fields of `oncebench.stores.sqlite.Settings`.
-        worker: Its number.
-        seed: For pauses and backoff.
-        max_tries: Calls for each delivery at most.
-        insist: Try again after any failure, not only after a lock error, and stop after this many
-            deliveries that stayed without an answer; 0 for neither.
-        pause_share: Share of statements that a pause precedes in a paused phase.
-        longest_pause: Seconds.
-        phases: `[gated, paused, impatient, [[id, qty], ...]]` each.
-        serving: Be what runs beside the workers instead.
-    """
-
-    target: str
-    import_path: list[str]
-    folder: str
-    store: str
-    settings: dict[str, Any]
-    worker: int
-    seed: int = 0
-    max_tries: int = 1
-    insist: int = 0
-    pause_share: float = 0.5
-    longest_pause: float = 0.001
-    phases: list[list[Any]] | None = None
-    serving: bool = False
-
-
-class Line:
-    """The worker's end of the socket."""
-
-    def __init__(self, descriptor: int) -> None:
-        self._socket = socket.socket(fileno=descriptor)
-        self._heard = self._socket.makefile("rb")
-
-    def job(self) -> Job:
-        """Wait for the job."""
-        return Job(**json.loads(self._hear()))
-
-    def say(self, **message: object) -> None:
-        """Tell the coordinator."""
-        self._socket.sendall(json.dumps(message).encode() + b"\n")
-
-    def gate(self) -> None:
-        """Wait until all are here, then for the moment that all were given, awake, so as not to miss it."""
-        self._socket.sendall(b"@\n")
-        moment = int(self._hear())
-        while time.perf_counter_ns() < moment:
-            pass
-
-    def _hear(self) -> bytes:
-        heard = self._heard.readline()
-        if not heard:
-            os._exit(1)
-        return heard
 
 
 class Details:
@@ -158,13 +92,16 @@ class Worker:
         self._details = Details(line)
         self._rng = random.Random(f"{job.seed} worker {job.worker}")
         self._settings = sqlite.Settings(**job.settings)
-        self._recorder = Recorder(Path(job.folder) / recording(job.worker))
+        self._recorder = Recorder(Path(job.folder) / recording(job.worker, job.life))
         self._columns = self._recorder.next_chunk()
         self._calls = 0
+        self._number = job.worker << CALL_BITS | job.first_call  # of the first call
         self._unanswered = 0
         self._pausing = False
         self._obstacle: sqlite3.Connection | None = None
         self._last_statement = ""
+        self._death: Death | None = None
+        line.opened = job.gates
         self._open()
 
     def _open(self) -> None:
@@ -183,17 +120,35 @@ class Worker:
 
     def run(self) -> None:
         """Deliver all phases."""
+        until_death = self._job.dies_in
         for gated, paused, impatient, deliveries in self._job.phases or ():
             self._line.gate()
             patience = self._set_patience(0) if impatient else None
             self._obstacle = self._second_connection() if impatient else None
             self._pausing = paused
             self._trace()
-            self._deliver(deliveries, gated)
+            if 0 <= until_death < len(deliveries):
+                self._deliver(deliveries[:until_death], gated)
+                self._die_during(deliveries[until_death], gated)
+                self._deliver(deliveries[until_death + 1 :], gated)
+            else:
+                self._deliver(deliveries, gated)
+            until_death -= len(deliveries)
             if patience is not None:
                 self._set_patience(patience)
             if self._obstacle is not None:
                 self._obstacle.close()
+        if self._death is not None:  # it came to the end of its plan faster than its end came to it
+            self._death.wait()
+
+    def _die_during(self, delivery: tuple[str, int], gated: bool) -> None:
+        """Hand over the delivery in which, or soon after which, this process is to be killed."""
+        self._death = Death(self._job, self._line)
+        plain, self._receiver = self._receiver, self._death.around(self._receiver)
+        try:
+            self._deliver([delivery], gated)
+        finally:
+            self._receiver = plain
 
     def _set_patience(self, seconds: float) -> float | None:
         """Change the busy timeout of an SQLite connection; returns the one it had."""
@@ -257,7 +212,7 @@ class Worker:
         db, plain, attributed = self._db, self._is_plain(), isinstance(self._db, witness.Witnessed)
         invoked, completed, answers = self._columns
         row = self._calls % ROWS
-        first = self._job.worker << CALL_BITS | self._calls - row  # number of the chunk's first call
+        first = self._number + self._calls - row  # number of the chunk's first call
         for id, qty in deliveries:
             if hindered:
                 if gated:
@@ -304,7 +259,7 @@ class Worker:
                 break
             if answer > 3 and self._unanswered >= self._job.insist > 0:
                 break
-        self._calls = (first & (1 << CALL_BITS) - 1) + row
+        self._calls = first - self._number + row
 
     def _not_a_bool(self, answered: object) -> int:
         kind = f"returned {type(answered).__name__}"
@@ -343,11 +298,6 @@ def _opens_by_itself(db: sqlite3.Connection) -> bool:
     Such a transaction holds nothing until a statement runs in it; only then did the receiver leave it open.
     """
     return getattr(db, "autocommit", None) is False
-
-
-def recording(worker: int) -> str:
-    """Name of a worker's recording in the run's folder."""
-    return f"worker-{worker}.calls"
 
 
 def main() -> None:

@@ -6,6 +6,7 @@ that arrived meanwhile, and nobody competes for the write lock, so nobody starve
 
 from __future__ import annotations
 
+import contextlib
 import json
 import socket
 import sqlite3
@@ -46,8 +47,10 @@ class Group:
 
     def serve(self, db: sqlite3.Connection, path: Path) -> None:
         """Be the writer: everything that is waiting goes into one transaction."""
+        address = Path(f"{path}-group")
+        address.unlink(missing_ok=True)  # of a writer that was killed
         door = socket.socket(socket.AF_UNIX)
-        door.bind(f"{path}-group")
+        door.bind(str(address))
         door.listen(128)
         lines: list[Connection] = []
         while True:
@@ -60,7 +63,8 @@ class Group:
                     db.execute("BEGIN IMMEDIATE")
                     answers = [(line, _apply(db, *json.loads(heard))) for line, heard in asked]
                 for line, answer in answers:
-                    line.send_bytes(json.dumps(answer).encode())
+                    with contextlib.suppress(OSError):  # the worker died: its publisher delivers again
+                        line.send_bytes(json.dumps(answer).encode())
 
 
 def _apply(db: sqlite3.Connection, id: str, qty: int) -> bool | str:

@@ -179,7 +179,9 @@ def _closing(result: RunResult) -> Iterator[Text]:
 def _tried(races: list[RaceResult]) -> str:
     deliveries = sum(race.tallies.deliveries for race in races)
     ids, raced = sum(race.ids for race in races), sum(race.overlapped_ids for race in races)
-    return f"tried: {deliveries:,} deliveries, {raced:,} of {ids:,} ids raced, no crash, no chosen schedule"
+    kills = sum(race.kills for race in races)
+    died = f"{kills:,} workers killed" if kills else "no crash"
+    return f"tried: {deliveries:,} deliveries, {raced:,} of {ids:,} ids raced, {died}, no chosen schedule"
 
 
 def duration(nanoseconds: float) -> str:

@@ -161,6 +161,7 @@ class RaceResult(Struct):
         effective: `[journal, synchronous, busy timeout in seconds]` that each worker's connection really had.
         notes: What a reader must know.
         interrupted: Whether Ctrl-C ended it.
+        kills: Workers that were killed in mid-race, as planned, and started again.
     """
 
     journal: str
@@ -183,6 +184,7 @@ class RaceResult(Struct):
     effective: list[tuple[str, str, float]]
     notes: list[str] = field(default_factory=list)
     interrupted: bool = False
+    kills: int = 0
 
 
 class VariantResult(Struct):

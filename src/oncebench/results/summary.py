@@ -72,6 +72,7 @@ def of_race(race: Race) -> RaceResult:
         effective=[(s.journal, s.synchronous, s.busy_timeout) for s in race.effective],
         notes=race.notes,
         interrupted=race.interrupted,
+        kills=race.kills,
     )
 
 

@@ -1,0 +1,89 @@
+"""What a coordinator and a worker say to each other: a job, moments at which gates open, lines of JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import time
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What one worker is to do.
+
+    Attributes:
+        target: The receiver, as the loader takes it.
+        import_path: The coordinator's `sys.path`.
+        folder: The run's folder, removed if the coordinator dies; the recording goes there.
+        store: Path of the store.
+        settings: Fields of `oncebench.stores.sqlite.Settings`.
+        worker: Its number.
+        seed: For pauses and backoff.
+        max_tries: Calls for each delivery at most.
+        insist: Try again after any failure, not only after a lock error, and stop after this many
+            deliveries that stayed without an answer; 0 for neither.
+        pause_share: Share of statements that a pause precedes in a paused phase.
+        longest_pause: Seconds.
+        phases: `[gated, paused, impatient, [[id, qty], ...]]` each.
+        serving: Be what runs beside the workers instead.
+        life: How many workers of this number were killed before this one.
+        first_delivery: Deliveries that those had begun; the phases hold only what is left.
+        first_call: Calls that those had made.
+        gates: Gates on the way through the phases that were opened before this one came.
+        dies_in: In which of its deliveries this one is to be killed, from 0; -1 for none.
+    """
+
+    target: str
+    import_path: list[str]
+    folder: str
+    store: str
+    settings: dict[str, Any]
+    worker: int
+    seed: int = 0
+    max_tries: int = 1
+    insist: int = 0
+    pause_share: float = 0.5
+    longest_pause: float = 0.001
+    phases: list[list[Any]] | None = None
+    serving: bool = False
+    life: int = 0
+    first_delivery: int = 0
+    first_call: int = 0
+    gates: int = 0
+    dies_in: int = -1
+
+
+class Line:
+    """The worker's end of the socket."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._socket = socket.socket(fileno=descriptor)
+        self._heard = self._socket.makefile("rb")
+        self.opened = 0  # gates that need not be waited for
+
+    def job(self) -> Job:
+        """Wait for the job."""
+        return Job(**json.loads(self._hear()))
+
+    def say(self, **message: object) -> None:
+        """Tell the coordinator."""
+        self._socket.sendall(json.dumps(message).encode() + b"\n")
+
+    def gate(self) -> None:
+        """Wait until all are here, then for the moment that all were given, awake, so as not to miss it."""
+        if self.opened:
+            self.opened -= 1
+            return
+        self._socket.sendall(b"@\n")
+        moment = int(self._hear())
+        while time.perf_counter_ns() < moment:
+            pass
+
+    def _hear(self) -> bytes:
+        heard = self._heard.readline()
+        if not heard:
+            os._exit(1)
+        return heard

@@ -1,0 +1,129 @@
+"""Workers killed at seeded moments of a race and started again: nothing is lost or doubled, or it is seen."""
+
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from oncebench.messages import CALL_BITS, BadInput, Outcome
+from oncebench.race import Policy, Race, race
+from oncebench.race.kills import plan_kills
+from oncebench.race.reading import KILLED
+from oncebench.receivers.loader import load
+from oncebench.results import RaceResult
+from oncebench.results.summary import of_race
+from oncebench.stores.sqlite import Journal, Settings
+from oncebench.workload import Workload
+
+WORKERS = 4
+
+
+def killed(
+    target: str, journal: Journal = "wal", kills: int = 16, ids: int = 40, phases: tuple[str, ...] = ()
+) -> tuple[Race, RaceResult]:
+    """A small race in which workers die."""
+    workload = Workload(seed=5, ids=ids, workers=WORKERS, phases=phases or Workload().phases)
+    settings = Settings(journal=journal, synchronous="off")
+    ended = race(load(target), workload, settings, Policy(deadline=10, kills=kills))
+    return ended, of_race(ended)
+
+
+@pytest.mark.parametrize("journal", ["wal", "delete"])
+@pytest.mark.parametrize("name", ["immediate", "upsert", "group"])
+def test_right_variants_lose_and_double_nothing(name: str, journal: Journal) -> None:
+    """Every planned delivery is begun, what was open is redelivered, and the sums agree."""
+    ended, result = killed(name, journal)
+    assert result.verdict == "sound", (result.violations, result.because)
+    assert 12 <= ended.kills <= 16  # one that is due after its worker's last delivery does not happen
+    assert result.kills == ended.kills
+    assert ended.notes == []
+    assert result.tallies.deliveries == result.tallies.planned
+    assert 0 < result.tallies.indeterminate <= 16
+    assert set(result.tallies.indeterminates) == {KILLED}
+    assert result.drain.redelivered > 0
+    assert result.effects.expected == result.effects.observed
+    assert result.effects.witnessed == result.effects.ids
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("memory", "double_apply"), ("stock_first", "double_apply"), ("id_first", "record_effect_mismatch")],
+)
+def test_death_shows_what_a_race_of_different_ids_does_not(name: str, kind: str) -> None:
+    """No two deliveries of one id meet: nothing is wrong until somebody dies."""
+    _, unharmed = killed(name, kills=0, phases=("distinct",))
+    assert not unharmed.violations
+    _, result = killed(name, kills=40, ids=160, phases=("distinct",))
+    assert kind in result.violation_counts
+
+
+def test_a_worker_goes_on_where_the_one_before_it_died() -> None:
+    """Deliveries and calls of all lives of a worker are numbered through, in the order of its plan."""
+    ended, _ = killed("immediate", kills=30)
+    history = ended.drained
+    rows = len(ended.history)
+    warm_up = len(ended.phases[0].deliveries[0])
+    for worker in range(WORKERS):
+        mine = history.worker[:rows] == worker
+        plan = [d for phase in ended.phases for d in phase.deliveries[worker]]
+        assert sorted(set(history.delivery[:rows][mine].tolist())) == list(range(warm_up, len(plan)))
+        for row in mine.nonzero()[0].tolist():
+            operation = history[row]
+            assert (operation.id, operation.qty) == (
+                plan[operation.delivery].id,
+                plan[operation.delivery].qty,
+            )
+            assert operation.call >> CALL_BITS == worker
+    calls = history.call.tolist()
+    assert len(set(calls)) == len(calls)
+
+
+def test_rounds_stay_aligned_after_a_death() -> None:
+    """In a gated phase the restarted worker joins the round that the others are waiting in."""
+    ended, result = killed("immediate", kills=24, ids=60, phases=("same",))
+    history = ended.history
+    rounds: dict[str, list[int]] = {}
+    for row in range(len(history)):
+        rounds.setdefault(history[row].id, []).append(int(history.invoked[row]))
+    spans = sorted((min(times), max(times)) for times in rounds.values())
+    assert len(spans) == 60
+    for (_, last), (first, _) in pairwise(spans):
+        assert last < first
+    assert result.kills > 0
+
+
+def test_open_deliveries_are_indeterminate_and_only_those_of_the_dead() -> None:
+    """At most one for each kill, never answered, each of a worker that was doomed."""
+    ended, _ = killed("immediate", kills=12)
+    open_ = [
+        op
+        for op in map(ended.history.__getitem__, range(len(ended.history)))
+        if op.outcome is Outcome.INDETERMINATE
+    ]
+    assert 0 < len(open_) <= 12
+    assert {op.detail for op in open_} == {KILLED}
+
+
+def test_the_seed_says_who_dies_when() -> None:
+    """Same seed, same deaths; another seed, others; never more than there are deliveries."""
+    plan = plan_kills(5, 20, [30, 30, 40])
+    assert plan == plan_kills(5, 20, [30, 30, 40])
+    assert plan != plan_kills(6, 20, [30, 30, 40])
+    assert sum(map(len, plan)) == 20
+    assert all(deaths == sorted(set(deaths)) for deaths in plan)
+    assert all(0 <= n < length for deaths, length in zip(plan, [30, 30, 40], strict=True) for n in deaths)
+    assert plan_kills(5, 20, [1, 2]) == [[0], [0, 1]]
+    assert plan_kills(5, 0, [10]) == [[]]
+
+
+def test_number_of_kills_has_bounds() -> None:
+    """A sentence that names the value."""
+    with pytest.raises(BadInput, match="kills must be 0 to 100000, not -1"):
+        Policy(kills=-1)
+
+
+def test_nothing_stays_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No file of any life of any worker."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    killed("immediate", kills=6, ids=10, phases=("spread",))
+    assert list(tmp_path.iterdir()) == []
