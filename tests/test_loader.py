@@ -223,3 +223,36 @@ def test_ctrl_c_during_an_import_is_not_swallowed(folder: Path) -> None:
     for place in ("slow", "slow.py"):
         with pytest.raises(KeyboardInterrupt):
             loader.load(f"{place}:receive")
+
+
+@pytest.mark.parametrize("row", [("a", None), ("a", 2**63), (7, 7), ("a", 1, 2), "ab"])
+def test_observe_that_returns_nonsense_is_unreadable(row: object, tmp_path: Path) -> None:
+    """Rows are (id, qty), ids text, quantities of 64 bits: else no verdict rests on it, and it is said."""
+
+    class Mine:
+        def observe(self, path: Path) -> State:
+            return State(0, [row])  # type: ignore[list-item]
+
+        def receive(self, db: object, id: str, qty: int) -> bool:
+            return True
+
+    with pytest.raises(Unreadable, match="has the inbox row"):
+        loader.receiver(Mine(), "mine").observe(tmp_path)
+
+
+def test_file_named_like_a_known_module_leaves_it_alone(tmp_path: Path) -> None:
+    """json.py is theirs; the standard one stays where others look for it."""
+    import json
+
+    (tmp_path / "json.py").write_text("def receive(db, id, qty): return True\n")
+    assert loader.load(f"{tmp_path / 'json.py'}:receive").receive(None, "a", 1) is True
+    assert sys.modules["json"] is json
+
+
+def test_failed_import_leaves_the_search_path_alone(tmp_path: Path) -> None:
+    """Its folder is not searched any longer."""
+    (tmp_path / "broken.py").write_text("raise ValueError\n")
+    before = list(sys.path)
+    with pytest.raises(BadInput):
+        loader.load(f"{tmp_path / 'broken.py'}:receive")
+    assert sys.path == before

@@ -134,7 +134,7 @@ def test_other_ways_to_change_the_inbox(path: Path, db: Witnessed) -> None:
     db.execute("UPDATE inbox SET id = 'b'")
     db.execute("INSERT INTO inbox VALUES ('b', 1) ON CONFLICT DO UPDATE SET qty = qty + excluded.qty")
     db.execute("DELETE FROM inbox")
-    replaced = [recorded(7), recorded(8)]  # SQLite says nothing of the row that made way
+    replaced = [recorded(7), erased(7), recorded(8)]
     rewritten = [erased(8), recorded(9), erased(9), recorded(9, id="b")]
     assert seen(path) == replaced + rewritten + [erased(9, id="b"), recorded(10, id="b"), erased(10, id="b")]
 
@@ -204,3 +204,18 @@ def test_any_way_to_run_a_statement_is_seen(
     """The witness sits in the schema, not in the driver."""
     insert(db)
     assert seen(path) == [recorded()]
+
+
+def test_replaced_stock_row_is_the_difference(db: Witnessed, path: Path) -> None:
+    """INSERT OR REPLACE into stock takes the old total away and puts the new one in."""
+    db.execute("UPDATE stock SET total = 7")
+    db.execute("INSERT OR REPLACE INTO stock(rowid, total) SELECT rowid, total + 5 FROM stock")
+    assert sum(amount for event, amount, _, _ in seen(path) if event is Event.EFFECT) == 12
+
+
+def test_total_changes_in_sql_leaves_the_witness_out(db: Witnessed) -> None:
+    """The function as well as the attribute."""
+    (before,) = db.execute("SELECT total_changes()").fetchone()
+    db.execute("INSERT INTO inbox VALUES ('a', 1)")
+    assert db.execute("SELECT total_changes()").fetchone() == (before + 1,)
+    assert db.total_changes == before + 1

@@ -229,3 +229,9 @@ def _taken(workload: Workload, max_qty: int) -> bool:
     except BadInput:
         return False
     return True
+
+
+def test_a_part_of_the_workload_runs_once() -> None:
+    """Twice the same phase would deliver the same ids again."""
+    with pytest.raises(BadInput, match="runs once"):
+        Workload(phases=("same", "same"))

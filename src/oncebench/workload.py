@@ -56,12 +56,14 @@ class Workload:
         for phase in self.phases:
             if phase not in PHASES:
                 raise BadInput(f"there is no workload {phase!r}: choose from {', '.join(PHASES)}")
-        deliveries = 8 * self.ids * (self.workers + self.redeliveries + 1)
+        deliveries = 8 * (self.ids + self.workers) * (self.workers + self.redeliveries + 1)
         if deliveries * self.max_qty > MAX_QTY:  # even if a broken receiver applies every one
             raise BadInput(
                 f"with {self.ids} ids and quantities up to {self.max_qty} the total could pass 2**63-1: "
                 "lower max-qty or ids"
             )
+        if len(set(self.phases)) < len(self.phases):
+            raise BadInput(f"each part of a workload runs once, not as in {','.join(self.phases)}")
         if not self.phases:
             raise BadInput(f"a workload needs at least one phase: choose from {', '.join(PHASES)}")
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from oncebench.messages import BadInput, Conflict, State
+from oncebench.messages import MAX_QTY, BadInput, Conflict, State
 from oncebench.receivers.registry import VARIANTS, Judged
 from oncebench.stores import sqlite
 from oncebench.stores.witness import Witnessed
@@ -84,6 +84,13 @@ class Receiver:
             raise sqlite.Unreadable(f"observe() of {self.name} failed: {_said(error)}") from error
         if not isinstance(state, State):
             raise sqlite.Unreadable(f"observe() of {self.name} returned {type(state).__name__}, not a State")
+        for row in state.inbox:
+            match row:
+                case (str(), int() as qty) if abs(qty) <= MAX_QTY:
+                    continue
+            raise sqlite.Unreadable(f"observe() of {self.name} has the inbox row {row!r}, not (id, qty)")
+        if not isinstance(state.total, int):
+            raise sqlite.Unreadable(f"observe() of {self.name} has the total {state.total!r}, not an integer")
         return state
 
 
@@ -167,32 +174,37 @@ def _import(place: str) -> Any:
     if by_file and not path.is_file():
         raise BadInput(f"there is no file {place}: give {FORMS}")
     folder = str(path.resolve().parent if by_file else Path.cwd())
-    if folder not in sys.path:
+    added = folder not in sys.path
+    if added:
         sys.path.insert(0, folder)
     try:
-        if not by_file:
-            return importlib.import_module(place)
-        name = path.stem
-        if name in sys.modules and getattr(sys.modules[name], "__file__", None) == str(path.resolve()):
-            return sys.modules[name]
-        spec = importlib.util.spec_from_file_location(name, path.resolve())
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        before = sys.modules.get(name)
-        sys.modules[name] = module  # dataclasses and pickles in it look themselves up by name
-        try:
-            spec.loader.exec_module(module)
-        except BaseException:
-            sys.modules.pop(name)
-            if before is not None:
-                sys.modules[name] = before
-            raise
-        return module
+        return _import_file(path.resolve()) if by_file else importlib.import_module(place)
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # anything may happen in somebody's module, SystemExit included
+        if added:
+            sys.path.remove(folder)
         raise BadInput(f"{place} does not import: {_said(error)}: mend it and try again") from error
+
+
+def _import_file(path: Path) -> Any:
+    name = path.stem
+    known = sys.modules.get(name)
+    if known is not None and getattr(known, "__file__", None) == str(path):
+        return known
+    if known is not None or name in sys.stdlib_module_names:  # leave a json.py of theirs to them
+        name = f"oncebench_target_{name}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses and pickles in it look themselves up by name
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        sys.modules.pop(name, None)
+        raise
+    return module
 
 
 def _said(error: BaseException) -> str:

@@ -8,7 +8,9 @@ is known only on the bench's own connections: a TEMP trigger fills in the number
 of the application in a schema's own triggers would break every connection that lacks them.)
 
 SQLite leaves changes by triggers out of `changes()`, `Cursor.rowcount` and `lastrowid`, but not out of
-`total_changes` (https://sqlite.org/c3ref/total_changes.html), so `Witnessed` takes them out again.
+`total_changes` (https://sqlite.org/c3ref/total_changes.html), so `Witnessed` takes them out again. REPLACE
+deletes rows without their triggers unless `recursive_triggers` is on (https://sqlite.org/lang_conflict.html),
+so the bench's own connections have it on.
 """
 
 from __future__ import annotations
@@ -57,6 +59,8 @@ class Witnessed(sqlite3.Connection):
 
         self.create_function("oncebench_call", 0, call)
         self.create_function("oncebench_now", 0, time.perf_counter_ns)
+        self.create_function("total_changes", 0, lambda: self.total_changes)
+        self.execute("PRAGMA recursive_triggers = ON")
         self.execute(
             "CREATE TEMP TRIGGER oncebench_attributed AFTER INSERT ON main.oncebench_witness BEGIN "
             "UPDATE oncebench_witness SET call = oncebench_call(), at = oncebench_now() "
