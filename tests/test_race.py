@@ -88,6 +88,7 @@ RIGHT = [
     "adds_one_by_one",
     "in_a_script_and_savepoint",
     "helps_the_others_out",
+    "tries_again_blindly",
     pytest.param(
         "Autocommit", marks=pytest.mark.skipif(sys.version_info < (3, 12), reason="needs Python 3.12")
     ),
@@ -108,6 +109,15 @@ def test_right_receiver_of_somebody_else_is_not_accused(name: str, journal: Jour
         ("NaiveLedger", "double_apply"),
         ("LegacyLookFirst", "double_apply"),
         ("sum_in_python", "record_effect_mismatch"),
+        ("folds_case", "acked_but_lost"),
+        ("cuts_long_ids", "acked_but_lost"),
+        ("makes_a_key_for_each_attempt", "double_apply"),
+        ("gives_up_silently", "acked_but_lost"),
+        ("hides_other_failures", "acked_but_lost"),
+        ("lock_of_one_process", "double_apply"),
+        ("prunes_early", "double_apply"),
+        ("reads_lastrowid", "double_apply"),
+        ("runs_a_script", "record_effect_mismatch"),
     ],
 )
 def test_wrong_receiver_of_somebody_else_is_caught(name: str, kind: str) -> None:

@@ -1,6 +1,8 @@
 import hashlib
 import math
+import unicodedata
 from collections import Counter, defaultdict
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -9,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oncebench.messages import MAX_QTY, BadInput
-from oncebench.workload import MAX_PLAIN_QTY, PHASES, Phase, Workload, plan
+from oncebench.workload import MAX_PLAIN_QTY, NEIGHBOURS, PHASES, Phase, Workload, plan
 
 ALL = tuple(PHASES)
 # All fields given: the digest does not follow a change of a default.
 SMALL = Workload(seed=7, workers=3, ids=20, redeliveries=2, conflicts=0.25, max_qty=99, phases=ALL)
-GOLDEN = "8def57fbc0f62705d49e16ce8a773e07c38eb39e11fba269de5a4d83dc0f1b1e"
+GOLDEN = "7f8bdf316260b846182a5d174d87b1ae53a9801eb6441b991df4cc0aa6354d18"
 
 workloads = st.builds(
     Workload,
@@ -101,6 +103,7 @@ def test_phases_differ_in_how_they_press() -> None:
         "same": (True, False, False),
         "distinct": (True, False, False),
         "spread": (False, False, False),
+        "neighbours": (False, False, False),
         "paused": (False, True, False),
         "impatient": (False, True, True),
     }
@@ -113,7 +116,7 @@ def test_every_id_is_delivered_as_often_as_asked(workload: Workload) -> None:
         times = set(map(len, quantities(phase).values()))
         if phase.name in ("same", "paused"):
             assert times == {workload.workers}
-        if phase.name in ("spread", "impatient"):
+        if phase.name in ("spread", "neighbours", "impatient"):
             assert times == {1 + workload.redeliveries}
             shares = [len(deliveries) for deliveries in phase.deliveries]
             assert max(shares) - min(shares) <= 1
@@ -136,7 +139,7 @@ def test_the_usual_quantities_reach_from_one_to_the_bound() -> None:
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 1.0])
-@pytest.mark.parametrize("name", [name for name in ALL if name != "distinct"])
+@pytest.mark.parametrize("name", [name for name in ALL if name not in ("distinct", "neighbours")])
 def test_the_share_of_conflicting_ids_is_the_one_asked_for(share: float, name: str) -> None:
     """Within five standard deviations of 2,000 throws; each of them comes with two quantities."""
     ids = {"spread": 500, "paused": 8000}.get(name, 2000)
@@ -152,6 +155,9 @@ def test_all_or_no_ids_conflict_at_the_ends_of_the_share(workload: Workload) -> 
     """With a share of 1 every id that comes more than once, with 0 none."""
     for share, expected in ((0.0, {1}), (1.0, {2})):
         for phase in plan(replace(workload, conflicts=share)):
+            if phase.name == "neighbours":  # these never conflict: they would hide a key that is too coarse
+                assert {len(set(values)) for values in quantities(phase).values()} == {1}
+                continue
             several = [values for values in quantities(phase).values() if len(values) > 1]
             assert {len(set(values)) for values in several} <= expected
 
@@ -235,3 +241,23 @@ def test_a_part_of_the_workload_runs_once() -> None:
     """Twice the same phase would deliver the same ids again."""
     with pytest.raises(BadInput, match="runs once"):
         Workload(phases=("same", "same"))
+
+
+def test_neighbours_are_taken_for_each_other_by_every_usual_shortcut() -> None:
+    """Each way to make a key coarser merges at least two; all have one quantity, so no conflict tells."""
+    [_, phase] = plan(replace(SMALL, phases=("neighbours",)))
+    found = quantities(phase)
+    assert set(found) == set(NEIGHBOURS)
+    assert len({qty for values in found.values() for qty in values}) == 1
+    shortcuts: list[Callable[[str], object]] = [
+        str.lower,
+        str.strip,
+        lambda id: unicodedata.normalize("NFC", id),
+        lambda id: unicodedata.normalize("NFKD", id).encode("ascii", "ignore"),
+        lambda id: id[:255],
+        lambda id: id[:9_999],
+        lambda id: float(id) if id.replace(".", "").isdigit() else id,
+        lambda id: id.replace("'", ""),
+    ]
+    for shortcut in shortcuts:
+        assert len(set(map(shortcut, found))) < len(found)

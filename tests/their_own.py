@@ -1,11 +1,17 @@
 """Receivers of other people's making, right ones unless they say so: own schemas, habits, exceptions."""
 
+import contextlib
 import sqlite3
 import sys
+import threading
+import uuid
 from pathlib import Path
 
 from oncebench import Conflict, State
+from oncebench.receivers import immediate
 from oncebench.receivers.inbox import seen
+
+_lock = threading.Lock()
 
 
 class MismatchError(Exception):
@@ -216,3 +222,91 @@ def sum_in_python(db: sqlite3.Connection, id: str, qty: int) -> bool:
         db.execute("INSERT INTO inbox VALUES (?, ?)", (id, qty))
         db.execute("UPDATE stock SET total = ?", (total + qty,))
         return True
+
+
+def folds_case(db: sqlite3.Connection, id: str, qty: int) -> bool:
+    """Wrong: two orders whose ids differ in case only are taken for one."""
+    return immediate.receive(db, id.lower(), qty)
+
+
+def cuts_long_ids(db: sqlite3.Connection, id: str, qty: int) -> bool:
+    """Wrong: the key has room for 255 characters."""
+    return immediate.receive(db, id[:255], qty)
+
+
+def makes_a_key_for_each_attempt(db: sqlite3.Connection, id: str, qty: int) -> bool:
+    """Wrong: each redelivery looks new."""
+    return immediate.receive(db, f"{id} {uuid.uuid4()}", qty)
+
+
+def gives_up_silently(db: sqlite3.Connection, id: str, qty: int) -> bool:
+    """Wrong: the statement is tried again, not the transaction, and then the message is let go."""
+    with db:
+        db.execute("BEGIN")
+        if seen(db, id, qty):
+            return False
+        for _ in range(3):
+            with contextlib.suppress(sqlite3.OperationalError):
+                db.execute("INSERT INTO inbox VALUES (?, ?)", (id, qty))
+                db.execute("UPDATE stock SET total = total + ?", (qty,))
+                break
+        return True
+
+
+def hides_other_failures(db: sqlite3.Connection, id: str, qty: int) -> bool:
+    """Wrong: OR IGNORE keeps silent about a NOT NULL that failed."""
+    with db:
+        db.execute("BEGIN IMMEDIATE")
+        kept = qty if qty <= 90 else None
+        if db.execute("INSERT OR IGNORE INTO inbox VALUES (?, ?)", (id, kept)).rowcount == 0:
+            return False
+        db.execute("UPDATE stock SET total = total + ?", (qty,))
+        return True
+
+
+def lock_of_one_process(db: sqlite3.Connection, id: str, qty: int) -> bool:
+    """Wrong as soon as there is a second process."""
+    with _lock:
+        if seen(db, id, qty):
+            return False
+        db.execute("UPDATE stock SET total = total + ?", (qty,))
+        db.execute("INSERT OR IGNORE INTO inbox VALUES (?, ?)", (id, qty))
+        return True
+
+
+def prunes_early(db: sqlite3.Connection, id: str, qty: int) -> bool:
+    """Wrong: an id that is forgotten is new again."""
+    answer = immediate.receive(db, id, qty)
+    db.execute("DELETE FROM inbox WHERE rowid < (SELECT max(rowid) FROM inbox) - 5")
+    return answer
+
+
+def reads_lastrowid(db: sqlite3.Connection, id: str, qty: int) -> bool:
+    """Wrong: after an ignored insert it is that of an earlier one."""
+    with db:
+        db.execute("BEGIN IMMEDIATE")
+        if not db.execute("INSERT OR IGNORE INTO inbox VALUES (?, ?)", (id, qty)).lastrowid:
+            return False
+        db.execute("UPDATE stock SET total = total + ?", (qty,))
+        return True
+
+
+def runs_a_script(db: sqlite3.Connection, id: str, qty: int) -> bool:
+    """Wrong: executescript commits what is pending before it runs."""
+    try:
+        db.execute("BEGIN IMMEDIATE")
+        if seen(db, id, qty):
+            return False
+        db.execute("INSERT INTO inbox VALUES (?, ?)", (id, qty))
+        db.executescript(f"UPDATE stock SET total = total + {qty}")
+        return True
+    finally:
+        db.rollback()
+
+
+def tries_again_blindly(db: sqlite3.Connection, id: str, qty: int) -> bool:
+    """Right, since what it repeats is: a second try finds what the first one did."""
+    for _ in range(3):
+        with contextlib.suppress(sqlite3.OperationalError):
+            return immediate.receive(db, id, qty)
+    return immediate.receive(db, id, qty)

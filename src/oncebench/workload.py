@@ -14,6 +14,13 @@ from dataclasses import dataclass
 from oncebench.messages import MAX_QTY, BadInput, Delivery
 
 MAX_PLAIN_QTY = 99
+NEIGHBOURS = (
+    *("Order-7", "order-7", "ORDER-7", "Order-7 ", " Order-7", "Order-7\t", "Order-07", "Order_7", "Order%7"),
+    *("7", "07", "7.0", "+7", "7e0", "0x7", "a", "A", "'", "''", '"', "--", "null", "NULL", "\\"),
+    *("Caf\u00e9-7", "Cafe\u0301-7", "Cafe-7", "\uff17", "\u0667", "stra\u00dfe", "strasse", "\U0001f368"),
+    *("x" * 255, "x" * 256, "x" * 10_000, "x" * 9_999 + "y"),
+)
+"""Ids that differ in case, spaces, Unicode form, digits against text, SQL's own signs, or at their end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +43,7 @@ class Workload:
     redeliveries: int = 3
     conflicts: float = 0.1
     max_qty: int = MAX_PLAIN_QTY
-    phases: tuple[str, ...] = ("same", "distinct", "spread", "paused", "impatient")
+    phases: tuple[str, ...] = ("same", "distinct", "spread", "neighbours", "paused", "impatient")
 
     def __post_init__(self) -> None:
         bounds = (
@@ -56,7 +63,8 @@ class Workload:
         for phase in self.phases:
             if phase not in PHASES:
                 raise BadInput(f"there is no workload {phase!r}: choose from {', '.join(PHASES)}")
-        deliveries = 8 * (self.ids + self.workers) * (self.workers + self.redeliveries + 1)
+        ids = 8 * (self.ids + self.workers) + len(NEIGHBOURS)
+        deliveries = ids * (self.workers + self.redeliveries + 1)
         if deliveries * self.max_qty > MAX_QTY:  # even if a broken receiver applies every one
             raise BadInput(
                 f"with {self.ids} ids and quantities up to {self.max_qty} the total could pass 2**63-1: "
@@ -126,6 +134,13 @@ def spread(workload: Workload, rng: random.Random) -> Phase:
     return Phase("spread", _spread("spread", 4 * workload.ids, workload, rng))
 
 
+def neighbours(workload: Workload, rng: random.Random) -> Phase:
+    """Free running: ids that are easily taken for each other, all with one quantity. Catches coarse keys."""
+    qty = _quantity(workload, rng)
+    deck = [Delivery(id, qty) for id in NEIGHBOURS] * (1 + workload.redeliveries)
+    return Phase("neighbours", _dealt(deck, workload, rng))
+
+
 def paused(workload: Workload, rng: random.Random) -> Phase:
     """Free running in one order, with pauses before statements. Widens every gap between two statements."""
     lists: list[list[Delivery]] = [[] for _ in range(workload.workers)]
@@ -146,6 +161,7 @@ PHASES: dict[str, Callable[[Workload, random.Random], Phase]] = {
     "same": same,
     "distinct": distinct,
     "spread": spread,
+    "neighbours": neighbours,
     "paused": paused,
     "impatient": impatient,
 }
@@ -154,6 +170,11 @@ PHASES: dict[str, Callable[[Workload, random.Random], Phase]] = {
 def _spread(name: str, ids: int, workload: Workload, rng: random.Random) -> list[list[Delivery]]:
     copies = 1 + workload.redeliveries
     deck = [d for n in range(ids) for d in _message(f"{name}-{n}", copies, workload, rng)]
+    return _dealt(deck, workload, rng)
+
+
+def _dealt(deck: list[Delivery], workload: Workload, rng: random.Random) -> list[list[Delivery]]:
+    """Shuffled, then to each worker in turn."""
     for last in range(len(deck) - 1, 0, -1):
         other = _below(last + 1, rng)
         deck[last], deck[other] = deck[other], deck[last]

@@ -29,7 +29,7 @@ CONFLICTS = 0.1
 MAX_QTY = 99
 JOURNALS = ("wal", "delete")
 SYNCHRONOUS = ("full", "normal", "off")
-WORKLOADS = ("same", "distinct", "spread", "paused", "impatient")
+WORKLOADS = ("same", "distinct", "spread", "neighbours", "paused", "impatient")
 
 
 def run(
@@ -45,7 +45,7 @@ def run(
     max_qty: Annotated[int, typer.Option(help="Quantities are 1 to this.")] = MAX_QTY,
     workload: Annotated[
         list[str] | None,
-        typer.Option(help="same, distinct, spread, paused, impatient, or mix for all: what to deliver."),
+        typer.Option(help="same, distinct, spread, neighbours, paused, impatient, or mix for all."),
     ] = None,
     journal: Annotated[list[str] | None, typer.Option(help="wal, delete; both if not given.")] = None,
     synchronous: Annotated[str, typer.Option(help="full, normal or off.")] = "full",

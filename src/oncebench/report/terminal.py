@@ -140,7 +140,7 @@ def _evidence(variant: VariantResult) -> Iterator[RenderableType]:
 
 
 def _proof(proof: Proof) -> Iterator[RenderableType]:
-    where = f"id {proof.id}, " if proof.id else ""
+    where = f"id {_short(proof.id)}, " if proof.id else ""
     yield Text(f"smallest proof ({proof.kind}, {where}{proof.journal}): {proof.message}")
     ends = [op.completed if op.completed is not None else op.invoked for op in proof.operations]
     scale = max([1, *ends])
@@ -148,6 +148,12 @@ def _proof(proof: Proof) -> Iterator[RenderableType]:
         yield Text.from_markup(f"  {_lane(op, scale)}  {escape(_answer(op))}")
     if proof.operations:
         yield Text(f"  0{duration(scale):>{_LANE + 9}}", style="dim")
+
+
+def _short(id: str) -> str:
+    """As a person can read it: signs and spaces that hide are shown, the middle of a long one is left out."""
+    text = id if id.isprintable() and id == id.strip() else repr(id)
+    return text if len(text) <= 40 else f"{text[:20]}...{text[-10:]} ({len(id):,} characters)"
 
 
 def _lane(op: Op, scale: int) -> str:
