@@ -13,16 +13,16 @@ where there is one, the witness, which knows who changed what.
 
 from __future__ import annotations
 
-import enum
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from oncebench.messages import DEADLINE, MAX_QTY, NEVER, Event, History, Operation, Outcome, State, Witness
+from oncebench.audit.columns import Columns, encode
+from oncebench.audit.findings import MOST_EXAMPLES, Findings, Kind, Violation
+from oncebench.messages import DEADLINE, MAX_QTY, NEVER, Event, History, Operation, Outcome, State
 
 if TYPE_CHECKING:
     from typing import Any
@@ -34,101 +34,7 @@ if TYPE_CHECKING:
     Exact = npt.NDArray[Any]
     """Integers of 64 bits, or Python's own where those would not do."""
 
-MOST_EXAMPLES = 5
-"""Violations of one kind that are written out; the rest are counted."""
 _MOST_OPERATIONS = 6
-
-
-class Verdict(enum.StrEnum):
-    """What a run says of a receiver."""
-
-    SOUND = "sound"
-    """Nothing wrong in what was tried."""
-    UNKNOWN = "unknown"
-    """Nothing wrong was seen, but too little was seen to say more."""
-    BROKEN = "broken"
-    """There is a proof."""
-
-    @classmethod
-    def worst(cls, verdicts: Iterable[Verdict]) -> Verdict:
-        """Broken before unknown before sound; unknown for none at all."""
-        order = list(cls)
-        return max(verdicts, key=order.index, default=cls.UNKNOWN)
-
-
-class Kind(enum.StrEnum):
-    """What is wrong."""
-
-    DOUBLE_APPLY = "double_apply"
-    """The effect of one id landed more than once."""
-    ACKED_BUT_LOST = "acked_but_lost"
-    """Answered as applied or duplicate, but not in the inbox."""
-    RECORD_EFFECT_MISMATCH = "record_effect_mismatch"
-    """Inbox and stock do not say the same."""
-    WRONG_ANSWER = "wrong_answer"
-    """No order of the operations explains this answer."""
-    GHOST_APPLY = "ghost_apply"
-    """A call that failed left something behind."""
-    LEFT_OPEN = "left_open"
-    """Came back with its transaction still open."""
-    LOST = "lost"
-    """Redelivered until answered, and still not in the inbox."""
-    STUCK = "stuck"
-    """Did not come back, or was never answered however often it was redelivered."""
-
-
-@dataclass(frozen=True, slots=True)
-class Violation:
-    """One finding with its smallest proof.
-
-    Attributes:
-        id: The message's id; empty where the sums cannot be pinned on one.
-        message: What happened, with the sums.
-        operations: Those that prove it, in order of invocation.
-        schedule: A replayable schedule; empty where the operating system made it.
-    """
-
-    kind: Kind
-    id: str
-    message: str
-    operations: tuple[Operation, ...] = ()
-    schedule: str = ""
-
-
-@dataclass
-class Findings:
-    """What an audit found.
-
-    Attributes:
-        violations: Up to `MOST_EXAMPLES` of each kind, those with the fewest operations first.
-        ids: All ids of each kind; the empty one where the sums cannot be pinned.
-        remarks: Calls that failed although their work was done: harmless to a publisher that redelivers.
-    """
-
-    violations: list[Violation] = field(default_factory=list)
-    ids: dict[Kind, frozenset[str]] = field(default_factory=dict)
-    remarks: list[Violation] = field(default_factory=list)
-
-    @property
-    def counts(self) -> dict[Kind, int]:
-        """How many ids there are of each kind."""
-        return {kind: len(ids) for kind, ids in self.ids.items()}
-
-    @property
-    def verdict(self) -> Verdict:
-        """Broken or sound; whether enough was tried is for the one who ran it to say."""
-        return Verdict.BROKEN if self.ids else Verdict.SOUND
-
-    def join(self, later: Findings) -> Findings:
-        """These and what a later audit of the same run found in addition."""
-        known = {(v.kind, v.id) for v in self.violations}
-        fresh = [v for v in later.violations if (v.kind, v.id) not in known]
-        none: frozenset[str] = frozenset()
-        ids = {kind: self.ids.get(kind, none) | later.ids.get(kind, none) for kind in Kind}
-        violations: list[Violation] = []
-        for kind in Kind:
-            violations += [v for v in (*self.violations, *fresh) if v.kind is kind][:MOST_EXAMPLES]
-        return Findings(violations, {kind: which for kind, which in ids.items() if which}, later.remarks)
 
 
 def audit(
@@ -153,71 +59,6 @@ def audit(
 def audit_columns(run: Columns, stuck: Sequence[int] = (), drain_from: int | None = None) -> Findings:
     """Judge a run whose ids are numbers already; otherwise as `audit`."""
     return _Audit(run).findings(stuck, drain_from)
-
-
-@dataclass(frozen=True, slots=True)
-class Columns:
-    """A run in which every id is a number: its position in `names`.
-
-    Attributes:
-        names: The ids of the history, then those that only the store has.
-        was: For each id, its quantity in the inbox before the run; 0 for none.
-        was_rows: For each id, its rows in the inbox before the run.
-        qty: As `was`, after the run.
-        rows: As `was_rows`, after the run.
-        totals: The total before and after.
-        recorded: For each row of the witness, the number of its id; -1 for an effect.
-    """
-
-    history: History
-    names: Sequence[str]
-    was: Ints
-    was_rows: Ints
-    qty: Ints
-    rows: Ints
-    totals: tuple[int, int]
-    witness: Witness | None
-    recorded: Ints
-
-
-def encode(history: History, before: State, after: State) -> Columns:
-    """Number all ids."""
-    numbers = dict(zip(history.ids, range(len(history.ids)), strict=True))
-
-    def inbox(state: State) -> tuple[Ints, Ints]:
-        where = np.fromiter((numbers.setdefault(id, len(numbers)) for id, _ in state.inbox), dtype=np.int64)
-        qty = np.fromiter((qty for _, qty in state.inbox), dtype=np.int64)
-        first = np.zeros(len(numbers), dtype=np.int64)
-        first[where[::-1]] = qty[::-1]
-        return first, np.bincount(where, minlength=len(numbers))
-
-    was, was_rows = inbox(before)
-    qty, rows = inbox(after)
-    seen = after.witness.id if after.witness is not None else ()
-    recorded = np.fromiter((-1 if id is None else numbers.get(id, -1) for id in seen), dtype=np.int64)
-    new = np.zeros(len(numbers) - len(was), dtype=np.int64)
-    return Columns(
-        history, list(numbers), np.append(was, new), np.append(was_rows, new), qty, rows,
-        (before.total, after.total), after.witness, recorded,
-    )  # fmt: skip
-
-
-def overlapped(history: History) -> Flags:
-    """For each id of the history, whether two deliveries of it were ever in flight at once."""
-    flags = np.zeros(len(history.ids), dtype=np.bool_)
-    if not len(history):
-        return flags
-    order = np.lexsort((history.invoked, history.id))
-    id, invoked, completed = history.id[order], history.invoked[order], history.completed[order]
-    # The latest completion so far within each id: a running maximum over ranks, one band of them per id.
-    rank = np.empty(len(id), dtype=np.int64)
-    by_completion = np.argsort(completed, kind="stable")
-    rank[by_completion] = np.arange(len(id))
-    latest = np.maximum.accumulate(rank + id * len(id)) - id * len(id)
-    still_open = completed[by_completion[np.clip(latest[:-1], 0, len(id) - 1)]]
-    meets = (id[1:] == id[:-1]) & (invoked[1:] <= still_open)
-    flags[id[1:][meets]] = True
-    return flags
 
 
 def _sums(where: Ints, values: Exact, n: int) -> Exact:
