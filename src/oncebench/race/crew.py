@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -103,7 +103,7 @@ class Crew:
         os.close(self._life)
         os.close(self._hold)
 
-    def start(self, jobs: list[Job]) -> list[Member]:
+    def start(self, jobs: Sequence[Job]) -> list[Member]:
         """Start a process for each job and wait until all are ready.
 
         Raises:
@@ -114,7 +114,7 @@ class Crew:
         while not all(member.ready for member in started):
             self._hear(_TICK)
             for member in started:
-                if member.end:
+                if member.end and not member.ready:
                     raise BadInput(_did_not_begin(member))
                 if time.monotonic() > limit and not member.ready:
                     raise BadInput(f"worker {member.job.worker} did not come up within {_START:g} s")
@@ -146,6 +146,15 @@ class Crew:
             for member in running:
                 if not member.running and (job := successor(member)) is not None:
                     workers.append(self._spawn(job))
+
+    def end(self, members: Sequence[Member]) -> None:
+        """Kill these, wait until they are gone, and hear what they said before."""
+        for member in members:
+            _end(member)
+        for _ in members:  # as many rounds at the most: somebody whom they started may hold a line open
+            if all(member.line.fileno() < 0 for member in members):
+                break
+            self._hear(_TICK)
 
     def _spawn(self, job: Job) -> Member:
         mine, theirs = socket.socketpair()

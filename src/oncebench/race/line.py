@@ -7,7 +7,7 @@ import os
 import socket
 import time
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +56,9 @@ class Job:
     dies_in: int = -1
 
 
+_Job = TypeVar("_Job", bound=Job)
+
+
 class Line:
     """The worker's end of the socket."""
 
@@ -64,9 +67,9 @@ class Line:
         self._heard = self._socket.makefile("rb")
         self.opened = 0  # gates that need not be waited for
 
-    def job(self) -> Job:
+    def job(self, kind: type[_Job]) -> _Job:
         """Wait for the job."""
-        return Job(**json.loads(self._hear()))
+        return kind(**json.loads(self._hear()))
 
     def say(self, **message: object) -> None:
         """Tell the coordinator."""

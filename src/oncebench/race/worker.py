@@ -303,7 +303,7 @@ def _opens_by_itself(db: sqlite3.Connection) -> bool:
 def main() -> None:
     """Do the job that comes over the line."""
     line, life = Line(int(sys.argv[1])), int(sys.argv[2])
-    job = line.job()
+    job = line.job(Job)
     threading.Thread(target=die_with, args=(life, job.folder), daemon=True).start()
     sys.path[:] = job.import_path
     try:
@@ -315,7 +315,7 @@ def main() -> None:
         line.say(said="failed", why=f"{type(error).__name__}: {error}")
         return
     line.say(said="ready", effective=worker.effective())
-    _mute()
+    mute()
     try:
         worker.run()
         line.say(said="done")
@@ -331,7 +331,7 @@ def _serve(job: Job, receiver: Receiver, line: Line) -> None:
     receiver.serve(db, Path(job.store))
 
 
-def _mute() -> None:
+def mute() -> None:
     """A receiver that prints does not reach the bench's terminal."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
