@@ -150,9 +150,9 @@ def test_shown_again_as_it_was(tmp_path: Path) -> None:
     assert ran.stdout.startswith(shown.stdout)
     for line in ("completed: applied", "lock error SQLITE_BUSY", "ids with two in flight", "longest wait"):
         assert shown.stdout.count(line) == 2
-    assert "smallest proof (double_apply" in shown.stdout
+    assert "smallest proof: double_apply of " in shown.stdout
     assert oncebench("show", str(folder), "--json", cwd=tmp_path).stdout == (folder / "run.json").read_text()
-    assert max(len(line) for line in shown.stdout.splitlines() if "again:" not in line) <= 120
+    assert max(len(line) for line in shown.stdout.splitlines() if "again:" not in line) <= 80
 
 
 def test_progress_goes_to_standard_error(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ def render(result: RunResult) -> RenderableType:
     """Everything `oncebench run` and `oncebench show` print."""
     parts: list[RenderableType] = [_heading(result)]
     for variant in result.variants:
-        parts += [Text(), _table(variant), *_evidence(variant)]
+        parts += [Text(), Text(variant.name, style="bold"), _table(variant), *_evidence(variant)]
     return Group(*parts, Text(), verdicts(result))
 
 
@@ -36,11 +36,12 @@ def surprises(result: RunResult) -> RenderableType:
 
 def _heading(result: RunResult) -> Text:
     s, e = result.settings, result.environment
+    tries = "1 try" if s.max_tries == 1 else f"{s.max_tries} tries"
     lines = (
-        f"seed {result.seed} · {s.workers} workers · {' '.join(s.workload)} · {s.ids} ids each · "
-        f"{s.redeliveries} redeliveries · {s.conflicts:.0%} conflicting",
-        f"synchronous {s.synchronous} · busy timeout {duration(s.busy_timeout * 1e9)} · "
-        f"{s.max_tries} {'try' if s.max_tries == 1 else 'tries'} · witness {'on' if s.witness else 'off'}",
+        f"seed {result.seed} · {s.workers} workers · {' '.join(s.workload)}",
+        f"{s.ids} ids each · {s.redeliveries} redeliveries · {s.conflicts:.0%} conflicting",
+        f"synchronous {s.synchronous} · busy timeout {duration(s.busy_timeout * 1e9)} · {tries} · "
+        f"witness {'on' if s.witness else 'off'}",
         f"SQLite {e.get('sqlite')} on {e.get('file_system')} · Python {e.get('python')} · "
         f"{e.get('cores')} cores",
     )
@@ -49,7 +50,7 @@ def _heading(result: RunResult) -> Text:
 
 def _table(variant: VariantResult) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column(Text(variant.name, style="bold"), no_wrap=True)
+    table.add_column("", no_wrap=True)
     races = variant.races
     for race in races:
         table.add_column(race.journal, justify="right", no_wrap=True)
@@ -122,26 +123,22 @@ def _evidence(variant: VariantResult) -> Iterator[RenderableType]:
                 yield Text(f"{race.journal}: {note}", style="yellow")
     for kind, failure in {**variant.tallies.errors, **variant.tallies.indeterminates}.items():
         yield Text(f"{failure.count:,} x {kind}: {failure.example}", style="dim")
-    if variant.violations:
-        counts: dict[str, int] = {}
-        for race in races:
-            for name, count in race.violation_counts.items():
-                counts[name] = counts.get(name, 0) + count
-        found = ", ".join(
-            f"{name} of {count:,} {'id' if count == 1 else 'ids'}" for name, count in counts.items()
-        )
-        yield Text(f"found: {found}", style="red")
-        yield from _proof(variant.violations[0])
-    remarks = sum(len(race.remarks) for race in races)
-    if remarks:
-        yield Text(
-            f"remark: {remarks} calls failed although their work was done; redelivery is harmless here"
-        )
+    counts: dict[str, int] = {}
+    for race in races:
+        for name, count in race.violation_counts.items():
+            counts[name] = counts.get(name, 0) + count
+    for name, count in counts.items():
+        yield Text(f"found {name}: {count:,} {'id' if count == 1 else 'ids'}", style="red")
+    for proof in variant.violations[:1]:
+        yield from _proof(proof)
+    for remark in [remark for race in races for remark in race.remarks][:1]:
+        yield Text(f"remark: a call of {_short(remark.id)} {remark.message}; its redelivery is told so")
 
 
 def _proof(proof: Proof) -> Iterator[RenderableType]:
-    where = f"id {_short(proof.id)}, " if proof.id else ""
-    yield Text(f"smallest proof ({proof.kind}, {where}{proof.journal}): {proof.message}")
+    where = f"of {_short(proof.id)} " if proof.id else ""
+    yield Text(f"smallest proof: {proof.kind} {where}in {proof.journal} mode")
+    yield Text(f"  {proof.message}")
     ends = [op.completed if op.completed is not None else op.invoked for op in proof.operations]
     scale = max([1, *ends])
     for op in proof.operations:
@@ -177,8 +174,8 @@ def _closing(result: RunResult) -> Iterator[Text]:
         line.append(variant.verdict, style=f"bold {_COLOURS[variant.verdict]}")
         declared = variant.expected_verdict
         line.append(" as declared" if variant.verdict == declared else f", declared {declared}")
-        line.append(f" · {_tried(variant.races)}")
         yield line
+        yield Text(f"  tried {_tried(variant.races)}", style="dim")
     yield Text(f"again: {result.command}", style="dim")
 
 
@@ -187,7 +184,7 @@ def _tried(races: list[RaceResult]) -> str:
     ids, raced = sum(race.ids for race in races), sum(race.overlapped_ids for race in races)
     kills = sum(race.kills for race in races)
     died = f"{kills:,} workers killed" if kills else "no crash"
-    return f"tried: {deliveries:,} deliveries, {raced:,} of {ids:,} ids raced, {died}, no chosen schedule"
+    return f"{deliveries:,} deliveries; {raced:,} of {ids:,} ids raced; {died}; no chosen schedule"
 
 
 def duration(nanoseconds: float) -> str:
