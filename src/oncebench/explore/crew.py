@@ -18,6 +18,9 @@ class Crew(Protocol):
     def resume(self, worker: int, command: str) -> Event:
         """Move a worker until it comes back."""
 
+    def stand_by(self) -> None:
+        """Be ready for a death: a successor may not be able to connect just then."""
+
     def kill(self, worker: int) -> None:
         """End a worker where it is."""
 

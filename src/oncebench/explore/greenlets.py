@@ -77,11 +77,15 @@ class Greenlets:
             watchdog.inside = False
         return event
 
+    def stand_by(self) -> None:
+        """Nothing to do: the connection outlives its worker."""
+
     def kill(self, worker: int) -> None:
-        """End a worker where it is: what it had not committed is gone, and its connection with it."""
+        """End a worker where it is: what it had not committed is gone.
+
+        Its connection, rolled back, serves its successor: to open another would need a lock itself.
+        """
         self._end(worker)
-        db, self._connections[worker] = self._connections[worker], None
-        db.close()
 
     def settle(self) -> None:
         """End all calls and all transactions that are open."""

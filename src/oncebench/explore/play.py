@@ -83,6 +83,7 @@ class Play:
         self._recording = recording
         self._log = Log()
         self._steps: list[Step] = []
+        self._writer = ""
         self._deaths = 0
         self._commits = 0
         self._content = views.number("content", "as new")
@@ -91,6 +92,8 @@ class Play:
         self._seats = [_Seat(n, letter(n), -1, _Status.DONE) for n in range(plan.workers)]
         for seat in self._seats:
             self._hand_over(seat, anew=True)
+        if plan.deaths:
+            crew.stand_by()
 
     # Who may move.
 
@@ -391,9 +394,13 @@ class Play:
         shown = (event.what,) if event.kind == "wait" else event.seen
         seen = tuple([self._site.plain(text) for text in shown])
         answer = Outcome(event.outcome).name.lower() if event.kind == "answer" else ""
-        self._steps.append(
-            Step(seat.name, statement, parameters, seen, status, answer, event.holding > 0, self._look())
-        )
+        # Only one worker moved: if the write lock is taken since, it has it.
+        if not self._site.is_write_locked():
+            self._writer = ""
+        elif not self._writer:
+            self._writer = seat.name
+        lock = "write" if self._writer == seat.name else "open" if event.holding else ""
+        self._steps.append(Step(seat.name, statement, parameters, seen, status, answer, lock, self._look()))
 
     def _look(self) -> Reading | None:
         try:

@@ -37,7 +37,7 @@ class Step:
         seen: What the receiver saw of it, as text; of a refusal, the lock error's name.
         status: "ok", "waits", "timed out", "refused" or "killed".
         answer: The call's outcome, if it ended with this step.
-        holding: Whether the worker may hold a lock afterwards.
+        lock: What the worker holds afterwards: "write", "open" (a transaction, an unread cursor) or nothing.
         reading: Inbox and total as an independent connection sees them afterwards; None where SQLite let
             nobody read.
     """
@@ -48,7 +48,7 @@ class Step:
     seen: tuple[str, ...]
     status: str
     answer: str = ""
-    holding: bool = False
+    lock: str = ""
     reading: Reading | None = None
 
 

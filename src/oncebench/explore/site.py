@@ -159,6 +159,15 @@ class Site:
         self._seen = commits
         return changed
 
+    def is_write_locked(self) -> bool:
+        """Whether anybody holds the write lock: SQLite says so by refusing it."""
+        try:
+            self._observer.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError:
+            return True
+        self._observer.execute("ROLLBACK")
+        return False
+
     def content(self) -> list[tuple[str, list[Row]]]:
         """All rows of all tables."""
         tables = self._observer.execute(

@@ -120,9 +120,14 @@ class Stepped(sqlite3.Connection):
 
     @isolation_level.setter
     def isolation_level(self, level: Any) -> None:
+        setting = functools.partial(_ISOLATION_LEVEL.__set__, self, level)
+        if level is None and _autocommit(self) is False:  # the driver says both, which nothing can part
+            self.perform("COMMIT", (), setting)
+            self.perform("BEGIN", (), lambda: None)
+            return
         if level is None:
             self.commit()
-        _ISOLATION_LEVEL.__set__(self, level)
+        setting()
 
     if sys.version_info >= (3, 12):
 

@@ -1,0 +1,185 @@
+"""Workers as processes: `python -m oncebench.explore.processes LINE`, an inherited file descriptor.
+
+Each has the store to itself as a publisher's process would: its own SQLite, its own POSIX locks. A death is
+SIGKILL. When the scheduler dies, the line ends and so do the workers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+from multiprocessing.connection import Connection, Pipe
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import oncebench
+from oncebench.explore.distant import Distant, serve
+from oncebench.explore.gate import Event
+from oncebench.explore.site import Site
+from oncebench.messages import BadInput
+from oncebench.receivers import loader
+
+_START = 60.0  # seconds for a process to come up on a busy machine
+
+
+class Processes(Distant):
+    """A crew of processes. Use it in a `with` statement."""
+
+    def __init__(self, site: Site, workers: int, waits: bool, patience: float = 5.0) -> None:
+        """Prepare.
+
+        Args:
+            site: The store.
+            workers: How many.
+            waits: Whether workers wait for locks where SQLite's busy handler would.
+            patience: Seconds after which a worker that does not come back to a step is given up.
+
+        Raises:
+            BadInput: The receiver cannot be imported by another process.
+        """
+        name = site.receiver.name
+        if "<locals>" in name or "<lambda>" in name:
+            raise BadInput(
+                f"{name} cannot be imported by another process: define it at the top of a module, "
+                "or explore it on greenlets or threads"
+            )
+        self._site, self._waits, self._patience = site, waits, patience
+        self._members: list[_Process] = []
+        self._spare: _Process | None = None
+        self._workers = workers
+        super().__init__([])
+
+    def __enter__(self) -> Processes:
+        try:
+            self._members = [self._new() for _ in range(self._workers)]
+            super().__init__(list(self._members))
+            for member in self._members:
+                member.ready()
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: object, trace: TracebackType | None) -> None:
+        for member in [*self._members, *([self._spare] if self._spare else [])]:
+            member.kill()
+        self._members, self._spare = [], None
+
+    def kill(self, worker: int) -> None:
+        """SIGKILL; a process that stood by, with a connection already open, takes its place."""
+        self._members[worker].kill()
+        self.forget(worker)
+        spare = self._spare or self._new()
+        self._spare = None
+        self._members[worker] = self.lines[worker] = spare
+        if not spare.connected:
+            spare.ready()
+        self.connected[worker] = spare.connected
+
+    def stand_by(self) -> None:
+        """Have a process ready to take the place of one that will be killed.
+
+        Opening a connection takes a read lock, which another worker may refuse just then.
+        """
+        if self._spare is None:
+            self._spare = self._new()
+            self._spare.ready()
+        if not self._spare.connected:
+            self._spare.say(("connect",))
+            self._spare.hear()
+            self._spare.connected = True
+
+    def disconnect(self) -> None:
+        """Close all connections."""
+        super().disconnect()
+        if self._spare is not None and self._spare.connected:
+            self._spare.say(("disconnect",))
+            self._spare.hear()
+            self._spare.connected = False
+
+    def _new(self) -> _Process:
+        return _Process(self._site, self._waits, self._patience)
+
+
+class _Process:
+    """The near end of a process."""
+
+    def __init__(self, site: Site, waits: bool, patience: float) -> None:
+        self._patience = patience
+        self.connected = False
+        self._line, theirs = Pipe()
+        environment = dict(os.environ)
+        source = str(Path(oncebench.__file__).parents[1])
+        environment["PYTHONPATH"] = os.pathsep.join([source, environment.get("PYTHONPATH", "")]).rstrip(
+            os.pathsep
+        )
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "oncebench.explore.processes", str(theirs.fileno())],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env=environment,
+            )
+        finally:
+            theirs.close()
+        self.say((site.receiver.name, list(sys.path), str(site.path), site.settings, waits))
+
+    def ready(self) -> None:
+        """Wait until it has come up.
+
+        Raises:
+            BadInput: It did not.
+        """
+        event = self._hear(_START)
+        if event.kind != "done":
+            raise BadInput(f"a worker process could not start: {event.what or 'no answer'}")
+
+    def say(self, message: Any) -> None:
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # the next hear() says so
+            self._line.send(message)
+
+    def hear(self) -> Event:
+        return self._hear(self._patience)
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        self._line.close()
+
+    def _hear(self, seconds: float) -> Event:
+        try:
+            if self._line.poll(seconds):
+                event: Event = self._line.recv()
+                return event
+        except (EOFError, ConnectionResetError):
+            return Event("refused", "its worker process ended by itself: a receiver must not end the process")
+        return Event("overdue")
+
+
+def _main() -> None:
+    line = Connection(int(sys.argv[1]))
+    try:
+        name, import_path, path, settings, waits = line.recv()
+        sys.path[:] = import_path
+        try:
+            receiver = loader.load(name)
+        except BadInput as error:
+            line.send(Event("refused", str(error)))
+            return
+        line.send(Event("done"))
+        from oncebench.explore.connecting import connections_stepped
+
+        with connections_stepped():
+            serve(line.recv, line.send, receiver, Path(path), settings, waits)
+    except (EOFError, BrokenPipeError, ConnectionResetError):  # the scheduler is gone
+        pass
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    _main()

@@ -1,0 +1,89 @@
+"""Workers as threads of one process: each statement runs on a thread of its own."""
+
+from __future__ import annotations
+
+import ctypes
+import queue
+import threading
+from types import TracebackType
+from typing import Any
+
+from oncebench.explore.connecting import connections_stepped
+from oncebench.explore.distant import Distant, serve
+from oncebench.explore.gate import Event
+from oncebench.explore.site import Site
+from oncebench.explore.watchdog import Overdue
+
+
+class Threads(Distant):
+    """A crew of threads. Use it in a `with` statement."""
+
+    def __init__(self, site: Site, workers: int, waits: bool, patience: float = 5.0) -> None:
+        """Prepare.
+
+        Args:
+            site: The store.
+            workers: How many.
+            waits: Whether workers wait for locks where SQLite's busy handler would.
+            patience: Seconds after which a worker that does not come back to a step is given up.
+        """
+        self._threads = [_Thread(site, waits, patience) for _ in range(workers)]
+        super().__init__(list(self._threads))
+        self._stepped = connections_stepped()
+
+    def __enter__(self) -> Threads:
+        self._stepped.__enter__()
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: object, trace: TracebackType | None) -> None:
+        try:
+            self.settle()
+            for thread in self._threads:
+                thread.stop()
+        finally:
+            self._stepped.__exit__(None, None, None)
+
+
+class _Thread:
+    """The near end of a thread."""
+
+    def __init__(self, site: Site, waits: bool, patience: float) -> None:
+        self._patience = patience
+        self._orders: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
+        self._thread = threading.Thread(
+            target=self._run,
+            args=(site.receiver, site.path, site.settings, waits),
+            name="oncebench worker",
+            daemon=True,
+        )
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Let it end; one that is stuck in a call that no exception reaches is left to the process's end."""
+        self.say(("quit",))
+        self._thread.join(self._patience)
+        if self._thread.is_alive() and self._thread.ident is not None:
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(
+                ctypes.c_ulong(self._thread.ident), ctypes.py_object(Overdue)
+            )
+            self._thread.join(self._patience)
+
+    def say(self, message: Any) -> None:
+        self._orders.put(message)
+
+    def hear(self) -> Event:
+        try:
+            return self._events.get(timeout=self._patience)
+        except queue.Empty:
+            return Event("overdue")
+
+    def _run(self, *arguments: Any) -> None:
+        try:
+            serve(self._orders.get, self._events.put, *arguments)
+        except BaseException as error:  # whatever it is, the one who waits must hear of it
+            self._events.put(Event("refused", f"{type(error).__name__}: {error}"))

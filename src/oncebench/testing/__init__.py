@@ -1,0 +1,1 @@
+"""For tests of your own receivers: `assert_once`, a pytest fixture, and hypothesis strategies."""

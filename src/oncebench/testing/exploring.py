@@ -1,0 +1,420 @@
+"""Explore a receiver and judge it: every schedule, or some, through the one audit."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import shlex
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from oncebench.audit import Findings, Kind, Verdict, Violation, audit, overlapped
+from oncebench.explore.crew import Crew
+from oncebench.explore.plan import Plan
+from oncebench.explore.play import Play
+from oncebench.explore.run import Diverged, Run, Unexplorable
+from oncebench.explore.search import Search
+from oncebench.explore.site import Site
+from oncebench.explore.strategies import Sample, Strategy, play_chosen, with_preemptions
+from oncebench.explore.views import Views
+from oncebench.messages import BadInput, History, Outcome
+from oncebench.receivers import loader
+from oncebench.receivers.loader import Receiver
+from oncebench.stores.sqlite import Journal, Settings, Unreadable
+
+Locks = Literal["error", "wait"]
+Crewed = Literal["greenlets", "threads", "processes"]
+JOURNALS: tuple[Journal, ...] = ("wal", "delete")
+LOCKS: tuple[Locks, ...] = ("error", "wait")
+DEFAULT_SCENARIOS = ("same", "conflict", "distinct", "death")
+MOST_SCHEDULES = 20_000
+"""Schedules begun in each part at the most, if the caller does not say."""
+BUSY_TIMEOUT = 5.0
+"""Seconds: that of the bench's own connections; only whether there is one matters here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """With what a part is explored.
+
+    Attributes:
+        journal: The journal mode of the bench's own store.
+        locks: `error`: a refused lock is the step's outcome. `wait`: a worker waits as in the busy handler.
+        on: What moves the workers: greenlets (fast), threads or processes (faithful).
+        patience: Seconds after which a worker that does not come back to a step is given up.
+    """
+
+    journal: Journal = "wal"
+    locks: Locks = "error"
+    on: Crewed = "greenlets"
+    patience: float = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """The smallest schedule that shows one kind of violation.
+
+    Attributes:
+        violation: What is wrong, with the operations that prove it and the schedule.
+        run: The schedule as it was played.
+        setting: With what.
+        schedules: How many schedules of this part show this kind.
+    """
+
+    violation: Violation
+    run: Run
+    setting: Setting
+    schedules: int
+
+    @property
+    def kind(self) -> Kind:
+        """What is wrong."""
+        return self.violation.kind
+
+    def command(self, target: str) -> str:
+        """The line that replays it."""
+        plan, usual = str(self.run.plan), Setting()
+        words = ["oncebench", "replay", target, self.violation.schedule]
+        letters = {move[0] for move in self.run.schedule}
+        if plan != "/".join(["m1:3"] * len(letters)):
+            words += ["--deliveries", plan]
+        if self.setting.locks != usual.locks:
+            words += ["--locks", self.setting.locks]
+        if self.setting.journal != usual.journal:
+            words += ["--journal", self.setting.journal]
+        return shlex.join(words)
+
+
+@dataclass
+class Part:
+    """One plan in one setting.
+
+    Attributes:
+        run: Schedules played; those that met a known state and were left off there are among them.
+        total: Schedules that exist (within the bound of preemptions, if there is one); None if not known.
+        complete: Whether all of them are covered.
+        bound: Preemptions at the most, if that left any schedule out.
+        broken: How many of the total (of those played, if it is not known) break the receiver.
+        failures: The smallest of each kind.
+        outcomes: Answers over all schedules counted, by outcome.
+        locked: Lock errors over them, by SQLite's name.
+        expected: Sum over them of what the inbox says that the effects are.
+        observed: Sum over them of the effects on the total.
+        deadlocks: Schedules in which everybody waited for everybody.
+        overlapped: Schedules in which two calls of one id were in flight at once.
+        because: Why nothing can be said; empty otherwise.
+        notes: What a reader must know.
+    """
+
+    plan: Plan
+    setting: Setting
+    run: int = 0
+    total: int | None = None
+    complete: bool = False
+    bound: int | None = None
+    broken: int = 0
+    failures: list[Failure] = field(default_factory=list)
+    outcomes: Counter[Outcome] = field(default_factory=Counter)
+    locked: Counter[str] = field(default_factory=Counter)
+    expected: int = 0
+    observed: int = 0
+    deadlocks: int = 0
+    overlapped: int = 0
+    because: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def verdict(self) -> Verdict:
+        """Broken if there is a proof, unknown if there is a reason."""
+        if self.failures:
+            return Verdict.BROKEN
+        return Verdict.UNKNOWN if self.because else Verdict.SOUND
+
+
+@dataclass
+class Exploration:
+    """What exploring a receiver has come to.
+
+    Attributes:
+        name: The receiver.
+        expected: The verdict it must get.
+        seed: From which all random choices follow.
+        parts: Each plan in each setting.
+    """
+
+    name: str
+    expected: str
+    seed: int
+    parts: list[Part] = field(default_factory=list)
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst of the parts; unknown if no two calls of one id were ever in flight at once."""
+        worst = Verdict.worst(part.verdict for part in self.parts)
+        if worst is Verdict.SOUND and not any(part.overlapped for part in self.parts):
+            return Verdict.UNKNOWN
+        return worst
+
+    @property
+    def because(self) -> list[str]:
+        """Why the verdict is unknown; empty if it is not."""
+        if self.verdict is not Verdict.UNKNOWN:
+            return []
+        reasons = [reason for part in self.parts for reason in part.because]
+        nothing = "it raced nothing: no two calls of one id were ever in flight at once"
+        return list(dict.fromkeys(reasons)) or [nothing]
+
+    @property
+    def failures(self) -> dict[Kind, Failure]:
+        """The smallest of each kind over all parts: fewest workers, deliveries, preemptions, steps."""
+        smallest: dict[Kind, Failure] = {}
+        for failure in sorted((f for part in self.parts for f in part.failures), key=_size):
+            smallest.setdefault(failure.kind, failure)
+        return smallest
+
+    @property
+    def complete(self) -> bool:
+        """Whether all schedules of all parts are covered."""
+        return bool(self.parts) and all(part.complete for part in self.parts)
+
+    @property
+    def run(self) -> int:
+        """Schedules played."""
+        return sum(part.run for part in self.parts)
+
+    @property
+    def total(self) -> int | None:
+        """Schedules that exist; None if not known."""
+        totals = [part.total for part in self.parts]
+        return None if None in totals else sum(total for total in totals if total is not None)
+
+
+def judge(run: Run) -> Findings:
+    """What the audit finds: after the last move, and after the redeliveries."""
+    findings = audit(run.history, run.before.state(), run.between.state(), run.endless)
+    if len(run.drained) == len(run.operations):
+        return findings
+    drained = History.of(run.drained)
+    later = audit(
+        drained, run.before.state(), run.after.state(), (*run.endless, *run.stuck), len(run.operations)
+    )
+    return findings.join(later)
+
+
+def explore(
+    receiver: Any,
+    *,
+    workers: int = 2,
+    plans: Sequence[Plan | str] = DEFAULT_SCENARIOS,
+    journals: Sequence[Journal] = JOURNALS,
+    locks: Sequence[Locks] = LOCKS,
+    strategy: Strategy | None = None,
+    preemptions: int | None = None,
+    most: int | None = MOST_SCHEDULES,
+    reduce: bool = True,
+    on: Crewed = "greenlets",
+    patience: float = 5.0,
+    seed: int = 7,
+    each: Callable[[Part], None] | None = None,
+) -> Exploration:
+    """Play schedules of a receiver and judge each.
+
+    Args:
+        receiver: A target as on the command line, a function, or an object with `receive` and perhaps
+            `setup`, `connect`, `observe`.
+        workers: In each scenario that is named.
+        plans: What to deliver: names of scenarios, or plans.
+        journals: Journal modes of the bench's own store; a receiver with its own `setup` decides itself.
+        locks: `error`, `wait`, or both.
+        strategy: None for all schedules, those with the fewest preemptions first.
+        preemptions: At the most; None for any number.
+        most: Schedules begun in each part at the most; None for no end.
+        reduce: Whether each state is followed once only.
+        on: What moves the workers.
+        patience: Seconds after which a worker that does not come back to a step is given up.
+        seed: For strategies that choose.
+        each: Called with each part when it is done.
+
+    Raises:
+        BadInput: The receiver cannot be explored, or an argument makes no sense.
+    """
+    code = taken(receiver)
+    result = Exploration(code.name, code.expected, seed)
+    journals = journals if code.own_setup is None else journals[:1]
+    whole = [Plan.of(plan, workers) if isinstance(plan, str) else plan for plan in plans]
+    for journal, lock, plan in itertools.product(journals, locks, whole):
+        part = Part(plan, Setting(journal, lock, on, patience))
+        if code.serve is not None:
+            part.because.append("its statements run in another process, which explore does not step")
+        else:
+            _explore_part(code, part, strategy, preemptions, most, reduce, seed)
+        result.parts.append(part)
+        if each is not None:
+            each(part)
+        if code.serve is not None or any("did not come back" in reason for reason in part.because):
+            break
+    return result
+
+
+def play(
+    receiver: Any,
+    plan: Plan,
+    pick: Callable[[Play], Run],
+    setting: Setting = Setting(),
+    recording: bool = False,
+) -> tuple[Run, Findings]:
+    """Play one schedule on a store of its own, and judge it.
+
+    Args:
+        receiver: As for `explore`.
+        plan: What to deliver.
+        pick: Plays it, such as `lambda play: play_told(play, moves)`.
+        setting: With what.
+        recording: Whether to keep the steps for a timeline.
+
+    Raises:
+        BadInput: The receiver cannot be explored, or the schedule is not one of it.
+    """
+    code = taken(receiver)
+    if code.serve is not None:
+        raise BadInput(f"{code.name} cannot be replayed: its statements run in another process")
+    with stage(code, plan, setting) as (site, crew):
+        try:
+            run = pick(Play(crew, site, plan, Views(), recording))
+        except Unexplorable as stop:
+            raise BadInput(f"{code.name} cannot be replayed: {stop}") from stop
+    return run, judge(run)
+
+
+@contextlib.contextmanager
+def stage(code: Receiver, plan: Plan, setting: Setting) -> Iterator[tuple[Site, Crew]]:
+    """A store, and workers that can be moved on it; both are gone afterwards."""
+    with contextlib.ExitStack() as stack:
+        site = Site(code, Settings(setting.journal, "off", BUSY_TIMEOUT))
+        stack.callback(site.close)
+        waits = setting.locks == "wait"
+        if setting.on == "greenlets":
+            from oncebench.explore.greenlets import Greenlets
+
+            yield site, stack.enter_context(Greenlets(site, plan.workers, waits, setting.patience))
+        elif setting.on == "threads":
+            from oncebench.explore.threads import Threads
+
+            yield site, stack.enter_context(Threads(site, plan.workers, waits, setting.patience))
+        else:
+            from oncebench.explore.processes import Processes
+
+            yield site, stack.enter_context(Processes(site, plan.workers, waits, setting.patience))
+
+
+def taken(receiver: Any) -> Receiver:
+    """A receiver, however it is given."""
+    if isinstance(receiver, Receiver):
+        return receiver
+    if isinstance(receiver, str):
+        return loader.load(receiver)
+    name = getattr(receiver, "__qualname__", type(receiver).__qualname__)
+    return loader.receiver(receiver, f"{getattr(receiver, '__module__', '')}:{name}")
+
+
+def _explore_part(
+    code: Receiver,
+    part: Part,
+    strategy: Strategy | None,
+    preemptions: int | None,
+    most: int | None,
+    reduce: bool,
+    seed: int,
+) -> None:
+    with stage(code, part.plan, part.setting) as (site, crew):
+        try:
+            views = Views()
+            first = _twice(crew, site, part, views)
+            work: Search | Sample
+            if strategy is not None:
+                work = Sample(crew, site, part.plan, views, strategy, seed)
+            else:
+                work = Search(crew, site, part.plan, views, preemptions, reduce, most)
+            for _ in work.runs():
+                if views.hidden and reduce and isinstance(work, Search):
+                    # What a worker does depends on more than it has seen: no state may be taken for another.
+                    part.notes.append(
+                        f"nothing is skipped, since the receiver remembers outside: {views.hidden}"
+                    )
+                    reduce = False
+                    work = Search(crew, site, part.plan, views, preemptions, False, most)
+                    for _ in work.runs():
+                        pass
+                    break
+            _judge_all(part, work)
+            if isinstance(work, Sample):
+                part.notes.append(work.strategy.promise(part.plan, work.steps))
+            elif not work.complete:
+                part.because.append(
+                    f"only {work.played + work.cut:,} schedules were begun, and there are more"
+                )
+            elif work.bounded:
+                part.bound = preemptions
+            if not first.steps:
+                part.because.append("no statement of it was seen: its connection is not one of sqlite3's")
+        except Unexplorable as stop:
+            part.because.append(f"{stop} (schedule {stop.schedule})")
+        except Diverged as stop:
+            part.because.append(f"it does not do the same on the same schedule: {stop}")
+        except Unreadable as stop:
+            part.because.append(f"the store could not be read: {stop}")
+
+
+def _twice(crew: Crew, site: Site, part: Part, views: Views) -> Run:
+    """Play one schedule two times: where they differ, the receiver is not deterministic."""
+    once, again = (
+        play_chosen(Play(crew, site, part.plan, views, recording=True), with_preemptions({2: 1}))
+        for _ in range(2)
+    )
+    if [step.statement for step in once.steps] != [step.statement for step in again.steps]:
+        difference = next(
+            (
+                n
+                for n, (a, b) in enumerate(zip(once.steps, again.steps, strict=False))
+                if a.statement != b.statement
+            ),
+            min(len(once.steps), len(again.steps)),
+        )
+        raise Diverged(f"played twice, {''.join(once.schedule)} differs at step {difference + 1}")
+    if once.outcome != again.outcome:
+        raise Diverged(f"played twice, {''.join(once.schedule)} ended differently")
+    return once
+
+
+def _judge_all(part: Part, work: Search | Sample) -> None:
+    part.run, part.total, part.complete = work.played + work.cut, work.total, work.complete
+    smallest: dict[Kind, tuple[Run, Violation]] = {}
+    counts: Counter[Kind] = Counter()
+    for found in work.found.values():
+        run, weight = found.run, found.schedules or 1
+        for operation in run.operations:
+            part.outcomes[operation.outcome] += weight
+            if operation.outcome is Outcome.LOCKED:
+                part.locked[operation.detail] += weight
+        known = dict(run.before.inbox)
+        part.expected += weight * sum(qty for id, qty in dict(run.after.inbox).items() if id not in known)
+        part.observed += weight * (run.after.total - run.before.total)
+        part.deadlocks += weight if run.deadlocks else 0
+        part.overlapped += weight if len(run.operations) and overlapped(run.history).any() else 0
+        findings = judge(run)
+        part.broken += weight if findings.violations else 0
+        for violation in {v.kind: v for v in reversed(findings.violations)}.values():
+            counts[violation.kind] += weight
+            best = smallest.get(violation.kind)
+            if best is None or run.size < best[0].size:
+                smallest[violation.kind] = run, replace(violation, schedule="".join(run.schedule))
+    part.failures = [
+        Failure(violation, run, part.setting, counts[kind]) for kind, (run, violation) in smallest.items()
+    ]
+
+
+def _size(failure: Failure) -> tuple[int, int, tuple[int, int, tuple[str, ...]]]:
+    plan = failure.run.plan
+    return plan.workers, sum(map(len, plan.deliveries)), failure.run.size
