@@ -56,6 +56,8 @@ def parse(body: bytes) -> Message:
     Raises:
         Malformed: It is no message.
     """
+    if len(body) > MAX_BODY:
+        raise Malformed(f"a body has at most {MAX_BODY} bytes")
     found = strict_json(body)
     if not isinstance(found, dict):
         raise Malformed("the body must be a JSON object")

@@ -123,7 +123,9 @@ class Proxy:
         if fault == "delay_request":
             await asyncio.sleep(self._late)
         if fault == "duplicate":
-            answer, _ = await asyncio.gather(self._forward(request), self._forward(request))
+            both = (self._forward(request), self._forward(request))
+            first, second = await asyncio.gather(*both, return_exceptions=True)
+            answer = first if isinstance(first, bytes) else second if isinstance(second, bytes) else b""
         else:
             answer = await self._forward(request)
         if fault == "delay_answer":

@@ -33,6 +33,12 @@ class Answer:
     detail: str = ""
 
 
+class _Last(threading.local):
+    """The last statement of each thread's connection."""
+
+    statement = ""
+
+
 class Warehouse:
     """A receiver at work: threads with a connection each take deliveries from one queue."""
 
@@ -69,6 +75,7 @@ class Warehouse:
         self._pause = pause
         self._log = log or Log(None, "server")
         self._death = death or Death(None)
+        self._last = _Last()
         self._queue: queue.SimpleQueue[tuple[Message, Future[Answer]]] = queue.SimpleQueue()
         opened: list[Future[None]] = []
         for worker in range(first_worker, first_worker + connections):
@@ -116,14 +123,17 @@ class Warehouse:
         return db
 
     def _before_statement(self, statement: str) -> None:
-        if statement.startswith("--"):  # a trigger
+        # SQLite says each trigger of a statement too, in the words of the statement itself.
+        if statement == self._last.statement:
             return
+        self._last.statement = statement
         self._death.at("in_receiver")
         if self._pause:
             time.sleep(self._pause)
 
     def _call(self, db: Any, message: Message, call: int) -> Answer:
         self._death.at("before_receiver")
+        self._last.statement = ""
         if isinstance(db, witness.Witnessed):
             db.call = call
         invoked = time.perf_counter_ns()
