@@ -19,11 +19,22 @@ class Variant:
         name: Its name on the command line; its code is the module of that name beside this one.
         expected: The verdict it must get.
         kinds: Violations that a race must find in it, the first of them on every run.
+        explored: The verdict that exploring must come to, where it is another one; why is said beside it.
+        explore_kinds: Violations that exploring must find in it, all of them and no others.
+        crash_kinds: Violations that kills one at a time and redelivery must find; none if it stands them.
     """
 
     name: str
     expected: Judged
     kinds: tuple[str, ...] = ()
+    crash_kinds: tuple[str, ...] = ()
+    explored: Literal["sound", "broken", "unknown"] | None = None
+    explore_kinds: tuple[str, ...] = ()
+
+    @property
+    def expected_in_crash(self) -> Judged:
+        """The verdict it must get when one process at a time is killed, and nothing races."""
+        return "broken" if self.crash_kinds else "sound"
 
     @property
     def path(self) -> Path:
@@ -49,15 +60,15 @@ VARIANTS = {
         Variant("deferred", "sound"),
         Variant("structured", "sound"),
         Variant("low_water", "sound"),
-        Variant("naive", "broken", ("double_apply",)),
-        Variant("memory", "broken", ("double_apply",)),
-        Variant("id_first", "broken", ("record_effect_mismatch",)),
-        Variant("stock_first", "broken", ("double_apply",)),
-        Variant("unique_only", "broken", ("double_apply",)),
-        Variant("ack_early", "broken", ("left_open",)),
+        Variant("naive", "broken", ("double_apply",), ("double_apply",)),
+        Variant("memory", "broken", ("double_apply",), ("double_apply",)),
+        Variant("id_first", "broken", ("record_effect_mismatch",), ("lost", "record_effect_mismatch")),
+        Variant("stock_first", "broken", ("double_apply",), ("double_apply",)),
+        Variant("unique_only", "broken", ("double_apply",), ("double_apply",)),
+        Variant("ack_early", "broken", ("left_open",), ("acked_but_lost", "left_open")),
         Variant("swallow", "broken", ("acked_but_lost",)),
-        Variant("replace", "broken", ("double_apply", "wrong_answer")),
-        Variant("ignore_rowcount", "broken", ("double_apply",)),
+        Variant("replace", "broken", ("double_apply", "wrong_answer"), ("double_apply", "wrong_answer")),
+        Variant("ignore_rowcount", "broken", ("double_apply",), ("double_apply",)),
         Variant("pruned", "broken", ("double_apply",)),
     )
 }

@@ -18,8 +18,8 @@ class Progress:
         self._in_place = sys.stderr.isatty()
 
     @contextlib.contextmanager
-    def of(self, what: str) -> Iterator[Callable[[int, int], None]]:
-        """A function that takes calls that came back and deliveries planned."""
+    def of(self, what: str, unit: str = "deliveries") -> Iterator[Callable[[int, int], None]]:
+        """A function that takes how many of the unit are done, and how many are planned."""
         began = time.monotonic()
         last = began
 
@@ -28,7 +28,7 @@ class Progress:
             now = time.monotonic()
             if self._in_place or now - last >= _EVERY:
                 last = now
-                self._write(f"{what}: {done:,} of {planned:,} deliveries, {now - began:.0f} s")
+                self._write(f"{what}: {done:,} of {planned:,} {unit}, {now - began:.0f} s")
 
         try:
             yield report

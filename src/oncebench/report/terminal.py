@@ -9,7 +9,8 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from oncebench.results.schema import Latency, Op, Proof, RaceResult, RunResult, VariantResult
+from oncebench.report import points
+from oncebench.results.schema import Latency, Op, Proof, RunResult, VariantResult
 from oncebench.results.summary import total_effects, total_tallies
 
 _LANE = 34  # characters for the time axis of a proof
@@ -17,8 +18,10 @@ _COLOURS = {"sound": "green", "broken": "red", "unknown": "yellow"}
 
 
 def render(result: RunResult) -> RenderableType:
-    """Everything `oncebench run` and `oncebench show` print."""
+    """Everything that `oncebench run`, `crash` and `show` print."""
     parts: list[RenderableType] = [_heading(result)]
+    if result.kind == "crash":
+        return Group(*parts, points.tables(result), Text(), verdicts(result))
     for variant in result.variants:
         parts += [Text(), Text(variant.name, style="bold"), _table(variant), *_evidence(variant)]
     return Group(*parts, Text(), verdicts(result))
@@ -37,9 +40,17 @@ def surprises(result: RunResult) -> RenderableType:
 def _heading(result: RunResult) -> Text:
     s, e = result.settings, result.environment
     tries = "1 try" if s.max_tries == 1 else f"{s.max_tries} tries"
-    lines = (
+    what = (
         f"seed {result.seed} · {s.workers} workers · {' '.join(s.workload)}",
         f"{s.ids} ids each · {s.redeliveries} redeliveries · {s.conflicts:.0%} conflicting",
+    )
+    if result.kind == "crash":
+        what = (
+            "snack-7 with quantity 7: delivered, killed, redelivered by a new process until answered;",
+            "then once more with quantity 8. Read after the kill and at the end: inbox rows, total.",
+        )
+    lines = (
+        *what,
         f"synchronous {s.synchronous} · busy timeout {duration(s.busy_timeout * 1e9)} · {tries} · "
         f"witness {'on' if s.witness else 'off'}",
         f"SQLite {e.get('sqlite')} on {e.get('file_system')} · Python {e.get('python')} · "
@@ -115,6 +126,8 @@ def _span(counts: list[int]) -> str:
 
 def _evidence(variant: VariantResult) -> Iterator[RenderableType]:
     races = variant.races
+    for reason in variant.because:
+        yield Text(f"unknown, because {reason}", style="yellow")
     for race in races:
         for reason in race.because:
             yield Text(f"{race.journal}: unknown, because {reason}", style="yellow")
@@ -130,14 +143,16 @@ def _evidence(variant: VariantResult) -> Iterator[RenderableType]:
     for name, count in counts.items():
         yield Text(f"found {name}: {count:,} {'id' if count == 1 else 'ids'}", style="red")
     for proof in variant.violations[:1]:
-        yield from _proof(proof)
+        yield from smallest_proof(proof)
     for remark in [remark for race in races for remark in race.remarks][:1]:
         yield Text(f"remark: a call of {_short(remark.id)} {remark.message}; its redelivery is told so")
 
 
-def _proof(proof: Proof) -> Iterator[RenderableType]:
+def smallest_proof(proof: Proof) -> Iterator[RenderableType]:
+    """One violation: what happened, and the operations that show it against a time axis."""
     where = f"of {_short(proof.id)} " if proof.id else ""
-    yield Text(f"smallest proof: {proof.kind} {where}in {proof.journal} mode")
+    died = f", {proof.point}" if proof.point else ""
+    yield Text(f"smallest proof: {proof.kind} {where}in {proof.journal} mode{died}")
     yield Text(f"  {proof.message}")
     ends = [op.completed if op.completed is not None else op.invoked for op in proof.operations]
     scale = max([1, *ends])
@@ -175,11 +190,15 @@ def _closing(result: RunResult) -> Iterator[Text]:
         declared = variant.expected_verdict
         line.append(" as declared" if variant.verdict == declared else f", declared {declared}")
         yield line
-        yield Text(f"  tried {_tried(variant.races)}", style="dim")
+        yield Text(f"  tried {_tried(variant)}", style="dim")
     yield Text(f"again: {result.command}", style="dim")
 
 
-def _tried(races: list[RaceResult]) -> str:
+def _tried(variant: VariantResult) -> str:
+    races = variant.races
+    if not races:
+        reached = sum(point.reached for point in variant.points)
+        return f"{reached:,} kills, one process at a time; nothing raced"
     deliveries = sum(race.tallies.deliveries for race in races)
     ids, raced = sum(race.ids for race in races), sum(race.overlapped_ids for race in races)
     kills = sum(race.kills for race in races)

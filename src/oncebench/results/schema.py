@@ -89,6 +89,7 @@ class Proof(Struct):
         operations: The fewest that show it.
         schedule: A replayable schedule; empty where the operating system made it.
         journal: The journal mode it was seen in.
+        point: After which kill; empty where nobody was killed on purpose.
     """
 
     kind: str
@@ -97,6 +98,7 @@ class Proof(Struct):
     operations: list[Op] = field(default_factory=list)
     schedule: str = ""
     journal: str = ""
+    point: str = ""
 
 
 class Latency(Struct):
@@ -187,11 +189,59 @@ class RaceResult(Struct):
     kills: int = 0
 
 
+class Point(Struct):
+    """A kill at one point, and what came of it.
+
+    Attributes:
+        delivery: "first", or "again" if the killed delivery was a redelivery of one that had been answered.
+        signal: "SIGKILL" or "SIGTERM".
+        process: Who was killed: the "worker" that called the receiver, or the "server" that works for it.
+        place: "before call", "after statement", "before ACK" or "after ACK".
+        number: After which statement of its process in this delivery, from 1; 0 elsewhere.
+        statement: That statement.
+        names: What the lesson calls this point.
+        reached: Whether the process was killed there; not if it did not come by again.
+        answered: What the killed call answered all the same; empty if it did not.
+        rows: Inbox rows after the kill.
+        total: The total after the kill.
+        redelivered: What the redelivery was told in the end; empty if nothing.
+        conflicting: What a message with the same id and another quantity was told after that.
+        rows_at_end: Inbox rows after both.
+        total_at_end: The total after both.
+        because: Why the verdict is unknown; empty otherwise.
+        violations: Their kinds.
+    """
+
+    journal: str
+    delivery: str
+    signal: str
+    process: str
+    place: str
+    number: int
+    statement: str
+    names: list[str]
+    reached: bool
+    answered: str
+    rows: int | None
+    total: int | None
+    redelivered: str
+    conflicting: str
+    rows_at_end: int | None
+    total_at_end: int | None
+    verdict: str
+    because: list[str] = field(default_factory=list)
+    violations: list[str] = field(default_factory=list)
+
+
 class VariantResult(Struct):
-    """One variant over all its races.
+    """One variant over all its races, or all points it was killed at.
 
     Attributes:
         expected_verdict: What a shipped variant declares; "sound" for anybody's own receiver.
+        points: Where it was killed, one process at a time; empty for races.
+        because: Why the verdict over all points is unknown; empty otherwise, and for races.
+        notes: What a reader of the points must know.
+        interrupted: Whether Ctrl-C ended the kills; a race says so itself.
     """
 
     name: str
@@ -202,6 +252,10 @@ class VariantResult(Struct):
     overlapped_ids: int
     violations: list[Proof]
     races: list[RaceResult]
+    points: list[Point] = field(default_factory=list)
+    because: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    interrupted: bool = False
 
 
 class Settings(Struct):
@@ -226,7 +280,7 @@ class RunResult(Struct):
 
     Attributes:
         schema: `SCHEMA`.
-        kind: "race".
+        kind: "race" or "crash".
         seed: From which all deliveries follow.
         command: The line that runs it again.
         created: UTC, ISO 8601.

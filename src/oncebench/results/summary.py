@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -56,13 +56,13 @@ def of_race(race: Race) -> RaceResult:
         verdict=verdict,
         because=because if verdict is Verdict.UNKNOWN else [],
         seconds=race.seconds,
-        tallies=_tallies(race),
-        effects=_effects(race.before, state),
+        tallies=tally(race.history, race.examples, _planned(race)),
+        effects=moved(race.before, state),
         ids=len(np.unique(history.id)),
         overlapped_ids=int(flags.sum()),
-        violations=[_proof(v, journal) for v in findings.violations],
+        violations=[proof(v, journal) for v in findings.violations],
         violation_counts={str(kind): count for kind, count in findings.counts.items()},
-        remarks=[_proof(v, journal) for v in findings.remarks],
+        remarks=[proof(v, journal) for v in findings.remarks],
         measured=name,
         throughput=_throughput(history, completed),
         latency=_latency(took[completed]),
@@ -128,11 +128,12 @@ def _findings(race: Race) -> Findings:
     findings = audit(race.history, race.before, race.between)
     if race.after is None or len(race.drained) == len(race.history):
         return findings
-    stuck = [row for row in race.stuck if not _is_our_world(race.drained, row)]
+    stuck = [row for row in race.stuck if not is_our_world(race.drained, row)]
     return findings.join(audit(race.drained, race.before, race.after, stuck, len(race.history)))
 
 
-def _is_our_world(history: History, row: int) -> bool:
+def is_our_world(history: History, row: int) -> bool:
+    """Whether a call failed for a fault of the machine or the file."""
     return history[row].detail.startswith(_OUR_WORLD)
 
 
@@ -142,7 +143,7 @@ def _why_unknown(race: Race, overlaps: int) -> list[str]:
         reasons.append("it was interrupted")
     elif race.between is None or race.after is None:
         reasons.extend(race.notes or ["the store could not be read"])
-    worldly = sorted({race.drained[row].detail for row in race.stuck if _is_our_world(race.drained, row)})
+    worldly = sorted({race.drained[row].detail for row in race.stuck if is_our_world(race.drained, row)})
     if worldly:
         reasons.append(f"the drain met {' and '.join(worldly)}, which is no fault of the receiver")
     elif race.undrained:
@@ -152,8 +153,18 @@ def _why_unknown(race: Race, overlaps: int) -> list[str]:
     return reasons
 
 
-def _tallies(race: Race) -> Tallies:
-    h = race.history
+def _planned(race: Race) -> int:
+    return sum(len(list_) for phase in race.phases[1:] for list_ in phase.deliveries)
+
+
+def tally(h: History, examples: Mapping[str, str], planned: int) -> Tallies:
+    """Counts of what became of the calls of a history.
+
+    Args:
+        h: The history.
+        examples: The first message of each kind of failure.
+        planned: Deliveries that there should have been.
+    """
     key = h.worker << CALL_BITS | h.delivery
     order = np.lexsort((h.call, key))
     last = order[np.append(key[order][1:] != key[order][:-1], True)] if len(h) else order
@@ -164,29 +175,29 @@ def _tallies(race: Race) -> Tallies:
         applied=counts[Outcome.APPLIED],
         duplicate=counts[Outcome.DUPLICATE],
         conflict=counts[Outcome.CONFLICT],
-        locked={code: failure.count for code, failure in _failures(race, Outcome.LOCKED).items()},
+        locked={code: failure.count for code, failure in _failures(h, examples, Outcome.LOCKED).items()},
         error=counts[Outcome.ERROR],
-        errors=_failures(race, Outcome.ERROR),
+        errors=_failures(h, examples, Outcome.ERROR),
         indeterminate=counts[Outcome.INDETERMINATE],
-        indeterminates=_failures(race, Outcome.INDETERMINATE),
+        indeterminates=_failures(h, examples, Outcome.INDETERMINATE),
         retried=int((calls > 1).sum()),
         retries=int((calls - 1).sum()),
         unanswered=int((h.outcome[last] > Outcome.CONFLICT).sum()),
-        planned=sum(len(list_) for phase in race.phases[1:] for list_ in phase.deliveries),
+        planned=planned,
     )
 
 
-def _failures(race: Race, outcome: Outcome) -> dict[str, Failure]:
-    h = race.history
+def _failures(h: History, examples: Mapping[str, str], outcome: Outcome) -> dict[str, Failure]:
     counts = np.bincount(h.detail[h.outcome == outcome], minlength=len(h.details)).tolist()
     return {
-        detail: Failure(count, race.examples.get(detail, ""))
+        detail: Failure(count, examples.get(detail, ""))
         for detail, count in zip(h.details, counts, strict=True)
         if count
     }
 
 
-def _effects(before: State | None, after: State | None) -> Effects:
+def moved(before: State | None, after: State | None) -> Effects:
+    """By how much the total moved, against what the inbox explains; nothing where one is missing."""
     if before is None or after is None:
         return Effects()
     known = {id for id, _ in before.inbox}
@@ -271,7 +282,8 @@ def _drain(race: Race) -> Drain:
     )
 
 
-def _proof(violation: Violation, journal: str) -> Proof:
+def proof(violation: Violation, journal: str, point: str = "") -> Proof:
+    """A violation in its saved form."""
     start = min((op.invoked for op in violation.operations), default=0)
     return Proof(
         kind=violation.kind,
@@ -280,6 +292,7 @@ def _proof(violation: Violation, journal: str) -> Proof:
         operations=[_operation(op, start) for op in violation.operations],
         schedule=violation.schedule,
         journal=journal,
+        point=point,
     )
 
 

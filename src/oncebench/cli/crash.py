@@ -1,0 +1,200 @@
+"""`oncebench crash`: kill a real process at each point of a call, and redeliver."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from oncebench.messages import BadInput
+
+if TYPE_CHECKING:
+    from signal import Signals
+
+    from oncebench.receivers.loader import Receiver
+    from oncebench.results import RunResult
+    from oncebench.stores.sqlite import Settings
+
+INTERRUPTED = 130
+SEED = 7
+JOURNALS = ("wal", "delete")
+SYNCHRONOUS = ("full", "normal", "off")
+SIGNALS = ("kill", "term")
+USUAL = (
+    "immediate", "exclusive", "upsert", "group", "deferred", "memory", "id_first", "stock_first", "ack_early",
+)  # fmt: skip
+"""The right ones, and those that only a death shows for what they are."""
+
+
+def crash(
+    variants: Annotated[
+        list[str] | None,
+        typer.Argument(help="Receivers to kill; the right ones and four wrong ones if none is given."),
+    ] = None,
+    journal: Annotated[list[str] | None, typer.Option(help="wal, delete; both if not given.")] = None,
+    signal: Annotated[list[str] | None, typer.Option(help="kill, term; both if not given.")] = None,
+    synchronous: Annotated[str, typer.Option(help="full, normal or off.")] = "full",
+    busy_timeout: Annotated[str, typer.Option(help="How long SQLite waits for a lock, e.g. 100ms.")] = "5s",
+    deadline: Annotated[str, typer.Option(help="A call that takes longer is given up.")] = "30s",
+    seed: Annotated[
+        int, typer.Option(help="For waits between the tries of a redelivery; the points need no chance.")
+    ] = SEED,
+    out: Annotated[Path, typer.Option(help="Folder for results.")] = Path("results"),
+    json: Annotated[bool, typer.Option("--json", help="Print the saved form instead of tables.")] = False,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress, only the verdicts.")] = False,
+) -> None:
+    """Kill a real process before and after every statement, reopen, redeliver, and judge what is there."""
+    from signal import SIGKILL, SIGTERM
+
+    from oncebench.cli.values import one_of, seconds
+    from oncebench.receivers.loader import load
+    from oncebench.results.files import folder_for, save
+    from oncebench.stores.sqlite import Settings
+
+    journals = one_of(journal or list(JOURNALS), JOURNALS, "--journal")
+    one_of([synchronous], SYNCHRONOUS, "--synchronous")
+    numbers = {"kill": SIGKILL, "term": SIGTERM}
+    signals = [numbers[name] for name in one_of(signal or list(SIGNALS), SIGNALS, "--signal")]
+    settings = [Settings(mode, synchronous, seconds(busy_timeout, "--busy-timeout")) for mode in journals]  # type: ignore[arg-type]
+    limit = seconds(deadline, "--deadline")
+    if limit <= settings[0].busy_timeout:
+        raise BadInput(
+            f"--deadline {deadline} must be longer than --busy-timeout {busy_timeout}: "
+            "a call that still waits would be taken for one that hangs"
+        )
+    if not 0 <= seed < 2**63:
+        raise BadInput(f"--seed takes 0 to 2**63-1, not {seed}")
+    receivers = [load(target) for target in dict.fromkeys(variants or USUAL)]
+    new = not out.exists()
+    folder = folder_for(out, [receiver.name for receiver in receivers])
+    result = _empty_result(receivers, settings, limit, seed, signals)
+    unsaved: BadInput | None = None
+    try:
+        _crash_all(result, receivers, settings, limit, signals, quiet)
+        try:
+            save(result, folder)
+        except BadInput as error:  # say so when all is told: what was found is not lost with the disk
+            unsaved = error
+    finally:
+        if not any(folder.iterdir()):  # refused before anybody was killed: leave no trace
+            folder.rmdir()
+            if new:
+                out.rmdir()
+    _print(result, folder if unsaved is None else None, json, quiet)
+    if unsaved is not None:
+        raise unsaved
+    raise typer.Exit(_exit_code(result))
+
+
+def _crash_all(
+    result: RunResult,
+    receivers: Sequence[Receiver],
+    settings: Sequence[Settings],
+    deadline: float,
+    signals: Sequence[Signals],
+    quiet: bool,
+) -> None:
+    """Each receiver in each journal mode, added to the result."""
+    from oncebench.crash import crash as kill_all
+    from oncebench.receivers.registry import VARIANTS
+    from oncebench.report.progress import Progress
+    from oncebench.results.crashed import of_crashes
+
+    progress = Progress(not quiet)
+    for receiver in receivers:
+        crashes = []
+        expected = VARIANTS[receiver.name].expected_in_crash if receiver.name in VARIANTS else "sound"
+        for mode in settings:
+            with progress.of(f"{receiver.name}, {mode.journal}", "kills") as report:
+                crashes.append(
+                    kill_all(
+                        receiver, mode, seed=result.seed, deadline=deadline, signals=signals, progress=report
+                    )
+                )
+            if crashes[-1].interrupted:
+                break
+        result.variants.append(of_crashes(receiver.name, expected, crashes))
+        if crashes[-1].interrupted:
+            return
+    result.complete = True
+
+
+def _empty_result(
+    receivers: Sequence[Receiver],
+    settings: Sequence[Settings],
+    deadline: float,
+    seed: int,
+    signals: Sequence[Signals],
+) -> RunResult:
+    import tempfile
+    from datetime import UTC, datetime
+
+    from oncebench.results import schema
+    from oncebench.results.environment import environment
+
+    words = ["oncebench", "crash", *(receiver.name for receiver in receivers)]
+    options = (
+        ("--seed", str(seed), str(SEED)),
+        ("--journal", ",".join(mode.journal for mode in settings), ",".join(JOURNALS)),
+        ("--signal", ",".join(each.name[3:].lower() for each in signals), ",".join(SIGNALS)),
+        ("--synchronous", settings[0].synchronous, "full"),
+        ("--busy-timeout", f"{settings[0].busy_timeout:g}", "5"),
+        ("--deadline", f"{deadline:g}", "30"),
+    )
+    for option, value, usual in options:
+        if value != usual:
+            words += [option, value]
+    return schema.RunResult(
+        schema=schema.SCHEMA,
+        kind="crash",
+        seed=seed,
+        command=shlex.join(words),
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        complete=False,
+        settings=schema.Settings(
+            workers=1,
+            ids=1,
+            redeliveries=1,
+            conflicts=1.0,
+            max_qty=8,
+            workload=["snack-7/7", "kill", "snack-7/7", "snack-7/8"],
+            journal=[mode.journal for mode in settings],
+            synchronous=settings[0].synchronous,
+            busy_timeout=settings[0].busy_timeout,
+            max_tries=1,
+            deadline=deadline,
+            witness=True,
+        ),
+        environment=environment(Path(tempfile.gettempdir())),
+    )
+
+
+def _print(result: RunResult, folder: Path | None, json: bool, quiet: bool) -> None:
+    from rich.console import Console
+
+    from oncebench.report.terminal import render, surprises, verdicts
+    from oncebench.results.schema import encode
+
+    if json:
+        sys.stdout.buffer.write(encode(result))
+        return
+    console = Console(highlight=False, soft_wrap=True)
+    if quiet:
+        console.print(surprises(result), verdicts(result), sep="")
+    else:
+        console.print(render(result))
+    if folder is not None and not quiet:
+        console.print(f"saved: {folder}", style="dim", markup=False)
+
+
+def _exit_code(result: RunResult) -> int:
+    if any(variant.interrupted for variant in result.variants):
+        return INTERRUPTED
+    verdicts = [(variant.verdict, variant.expected_verdict) for variant in result.variants]
+    if any(got not in (expected, "unknown") for got, expected in verdicts):
+        return 1
+    return 3 if any(got == "unknown" for got, _ in verdicts) else 0
