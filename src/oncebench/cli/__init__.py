@@ -7,6 +7,8 @@ import sys
 
 import typer
 
+from oncebench.cli.explore import explore
+from oncebench.cli.replay import replay
 from oncebench.cli.run import INTERRUPTED, run
 from oncebench.cli.show import show
 from oncebench.cli.variants import variants
@@ -22,7 +24,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for _command in (run, show, variants):
+for _command in (run, explore, replay, show, variants):
     app.command()(_command)
 
 # The class that all errors of usage have in common, wherever this version of typer keeps it.
