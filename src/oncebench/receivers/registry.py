@@ -19,9 +19,9 @@ class Variant:
         name: Its name on the command line; its code is the module of that name beside this one.
         expected: The verdict it must get.
         kinds: Violations that a race must find in it, the first of them on every run.
-        explored: The verdict that exploring must come to, where it is another one; why is said beside it.
-        explore_kinds: Violations that exploring must find in it, all of them and no others.
         crash_kinds: Violations that kills one at a time and redelivery must find; none if it stands them.
+        explored: The verdict that exploring must come to, where that is another one.
+        explore_kinds: Violations that exploring must find in it, all of them and no others.
     """
 
     name: str
@@ -56,19 +56,70 @@ VARIANTS = {
         Variant("immediate", "sound"),
         Variant("exclusive", "sound"),
         Variant("upsert", "sound"),
-        Variant("group", "sound"),
+        # Its statements run in a process that explore does not step.
+        Variant("group", "sound", explored="unknown"),
         Variant("deferred", "sound"),
         Variant("structured", "sound"),
         Variant("low_water", "sound"),
-        Variant("naive", "broken", ("double_apply",), ("double_apply",)),
-        Variant("memory", "broken", ("double_apply",), ("double_apply",)),
-        Variant("id_first", "broken", ("record_effect_mismatch",), ("lost", "record_effect_mismatch")),
-        Variant("stock_first", "broken", ("double_apply",), ("double_apply",)),
-        Variant("unique_only", "broken", ("double_apply",), ("double_apply",)),
-        Variant("ack_early", "broken", ("left_open",), ("acked_but_lost", "left_open")),
-        Variant("swallow", "broken", ("acked_but_lost",)),
-        Variant("replace", "broken", ("double_apply", "wrong_answer"), ("double_apply", "wrong_answer")),
-        Variant("ignore_rowcount", "broken", ("double_apply",), ("double_apply",)),
-        Variant("pruned", "broken", ("double_apply",)),
+        Variant(
+            "naive",
+            "broken",
+            ("double_apply",),
+            ("double_apply",),
+            explore_kinds=("double_apply", "wrong_answer", "record_effect_mismatch"),
+        ),
+        Variant(
+            "memory",
+            "broken",
+            ("double_apply",),
+            ("double_apply",),
+            explore_kinds=("double_apply", "wrong_answer", "record_effect_mismatch"),
+        ),
+        Variant(
+            "id_first",
+            "broken",
+            ("record_effect_mismatch",),
+            ("lost", "record_effect_mismatch"),
+            explore_kinds=("record_effect_mismatch",),
+        ),
+        Variant(
+            "stock_first",
+            "broken",
+            ("double_apply",),
+            ("double_apply",),
+            explore_kinds=("double_apply", "wrong_answer", "record_effect_mismatch", "ghost_apply"),
+        ),
+        Variant(
+            "unique_only", "broken", ("double_apply",), ("double_apply",), explore_kinds=("double_apply",)
+        ),
+        Variant(
+            "ack_early",
+            "broken",
+            ("left_open",),
+            ("acked_but_lost", "left_open"),
+            explore_kinds=("left_open", "acked_but_lost", "lost", "wrong_answer"),
+        ),
+        Variant(
+            "swallow",
+            "broken",
+            ("acked_but_lost",),
+            explore_kinds=("acked_but_lost", "record_effect_mismatch", "wrong_answer"),
+        ),
+        Variant(
+            "replace",
+            "broken",
+            ("double_apply", "wrong_answer"),
+            ("double_apply", "wrong_answer"),
+            explore_kinds=("double_apply", "wrong_answer", "record_effect_mismatch"),
+        ),
+        Variant(
+            "ignore_rowcount",
+            "broken",
+            ("double_apply",),
+            ("double_apply",),
+            explore_kinds=("double_apply", "wrong_answer", "record_effect_mismatch"),
+        ),
+        # A schedule delivers too few messages for the window to forget one.
+        Variant("pruned", "broken", ("double_apply",), explored="sound"),
     )
 }
