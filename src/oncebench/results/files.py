@@ -39,7 +39,7 @@ def folder_for(out: Path, variants: list[str]) -> Path:
     return folder
 
 
-def save(result: RunResult, folder: Path) -> Path:
+def save(result: msgspec.Struct, folder: Path) -> Path:
     """Write `run.json` into a folder, replacing an earlier one at once.
 
     Raises:

@@ -298,6 +298,6 @@ class RunResult(Struct):
     variants: list[VariantResult] = field(default_factory=list)
 
 
-def encode(result: RunResult) -> bytes:
+def encode(result: Struct) -> bytes:
     """As JSON a person can read."""
     return msgspec.json.format(msgspec.json.encode(result), indent=1) + b"\n"

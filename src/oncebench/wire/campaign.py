@@ -211,7 +211,7 @@ class _Run:
             outbox.close()
         if campaign.interrupted:
             campaign.notes.append("interrupted: what had been measured until then is kept")
-        _read_log(campaign, self._events)
+        read_log(campaign, list(log.read(self._events)))
         self._observe()
         return campaign
 
@@ -358,9 +358,8 @@ def _is_locked(store: Path) -> bool:
     return False
 
 
-def _read_log(campaign: Campaign, events: Path) -> None:
-    """Calls and conclusions, from what every process wrote down."""
-    lines = list(log.read(events))
+def read_log(campaign: Campaign, lines: list[dict[str, Any]]) -> None:
+    """Fill in calls and conclusions from what every process wrote down."""
     calls = {line["call"]: line for line in lines if line["event"] == "received"}
     answers = {line["call"]: line for line in lines if line["event"] == "answered"}
     operations = [_operation(line, answers.get(call)) for call, line in calls.items()]

@@ -20,6 +20,8 @@ from oncebench.wire.log import Log
 from oncebench.wire.message import Message
 from oncebench.wire.process import START, Death
 
+_FAREWELL = 2.0  # seconds for a connection to finish what it does
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -76,11 +78,14 @@ class Warehouse:
         self._log = log or Log(None, "server")
         self._death = death or Death(None)
         self._last = _Last()
-        self._queue: queue.SimpleQueue[tuple[Message, Future[Answer]]] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[tuple[Message, Future[Answer]] | None] = queue.SimpleQueue()
         opened: list[Future[None]] = []
+        self._threads = []
         for worker in range(first_worker, first_worker + connections):
             opened.append(Future())
-            threading.Thread(target=self._work, args=(worker, opened[-1]), daemon=True).start()
+            thread = threading.Thread(target=self._work, args=(worker, opened[-1]), daemon=True)
+            self._threads.append(thread)
+            thread.start()
         for future in opened:
             try:
                 future.result(START)
@@ -96,6 +101,13 @@ class Warehouse:
         self._queue.put((message, future))
         return await asyncio.wrap_future(future)
 
+    def close(self) -> None:
+        """Let every connection finish what it does and close; one that hangs is left behind."""
+        for _ in self._threads:
+            self._queue.put(None)
+        for thread in self._threads:
+            thread.join(_FAREWELL)
+
     def _work(self, worker: int, opened: Future[None]) -> None:
         try:
             db = self._open()
@@ -105,7 +117,11 @@ class Warehouse:
         opened.set_result(None)
         call = worker << CALL_BITS
         while True:
-            message, future = self._queue.get()
+            job = self._queue.get()
+            if job is None:
+                db.close()
+                return
+            message, future = job
             if not future.set_running_or_notify_cancel():
                 continue
             answer = self._call(db, message, call)
