@@ -37,6 +37,10 @@ def crash(
     ] = None,
     journal: Annotated[list[str] | None, typer.Option(help="wal, delete; both if not given.")] = None,
     signal: Annotated[list[str] | None, typer.Option(help="kill, term; both if not given.")] = None,
+    successor: Annotated[
+        str | None,
+        typer.Option(help="Who takes the redelivery, as in a rolling deploy; itself if not given."),
+    ] = None,
     synchronous: Annotated[str, typer.Option(help="full, normal or off.")] = "full",
     busy_timeout: Annotated[str, typer.Option(help="How long SQLite waits for a lock, e.g. 100ms.")] = "5s",
     deadline: Annotated[str, typer.Option(help="A call that takes longer is given up.")] = "30s",
@@ -69,12 +73,13 @@ def crash(
     if not 0 <= seed < 2**63:
         raise BadInput(f"--seed takes 0 to 2**63-1, not {seed}")
     receivers = [load(target) for target in dict.fromkeys(variants or USUAL)]
+    heir = load(successor) if successor is not None else None
     new = not out.exists()
     folder = folder_for(out, [receiver.name for receiver in receivers])
-    result = _empty_result(receivers, settings, limit, seed, signals)
+    result = _empty_result(receivers, heir, settings, limit, seed, signals)
     unsaved: BadInput | None = None
     try:
-        _crash_all(result, receivers, settings, limit, signals, quiet)
+        _crash_all(result, receivers, heir, settings, limit, signals, quiet)
         try:
             save(result, folder)
         except BadInput as error:  # say so when all is told: what was found is not lost with the disk
@@ -93,13 +98,14 @@ def crash(
 def _crash_all(
     result: RunResult,
     receivers: Sequence[Receiver],
+    heir: Receiver | None,
     settings: Sequence[Settings],
     deadline: float,
     signals: Sequence[Signals],
     quiet: bool,
 ) -> None:
     """Each receiver in each journal mode, added to the result."""
-    from oncebench.crash import crash as kill_all
+    from oncebench.crash.campaign import crash as kill_all
     from oncebench.receivers.registry import VARIANTS
     from oncebench.report.progress import Progress
     from oncebench.results.crashed import of_crashes
@@ -107,17 +113,23 @@ def _crash_all(
     progress = Progress(not quiet)
     for receiver in receivers:
         crashes = []
-        expected = VARIANTS[receiver.name].expected_in_crash if receiver.name in VARIANTS else "sound"
+        name = receiver.name if heir is None else f"{receiver.name} then {heir.name}"
+        expected = VARIANTS[name].expected_in_crash if name in VARIANTS else "sound"
         for mode in settings:
-            with progress.of(f"{receiver.name}, {mode.journal}", "kills") as report:
-                crashes.append(
-                    kill_all(
-                        receiver, mode, seed=result.seed, deadline=deadline, signals=signals, progress=report
-                    )
+            with progress.of(f"{name}, {mode.journal}", "kills") as report:
+                ended = kill_all(
+                    receiver,
+                    mode,
+                    seed=result.seed,
+                    deadline=deadline,
+                    signals=signals,
+                    successor=heir,
+                    progress=report,
                 )
+            crashes.append(ended)
             if crashes[-1].interrupted:
                 break
-        result.variants.append(of_crashes(receiver.name, expected, crashes))
+        result.variants.append(of_crashes(name, expected, crashes))
         if crashes[-1].interrupted:
             return
     result.complete = True
@@ -125,6 +137,7 @@ def _crash_all(
 
 def _empty_result(
     receivers: Sequence[Receiver],
+    heir: Receiver | None,
     settings: Sequence[Settings],
     deadline: float,
     seed: int,
@@ -141,6 +154,7 @@ def _empty_result(
         ("--seed", str(seed), str(SEED)),
         ("--journal", ",".join(mode.journal for mode in settings), ",".join(JOURNALS)),
         ("--signal", ",".join(each.name[3:].lower() for each in signals), ",".join(SIGNALS)),
+        ("--successor", heir.name if heir is not None else "", ""),
         ("--synchronous", settings[0].synchronous, "full"),
         ("--busy-timeout", f"{settings[0].busy_timeout:g}", "5"),
         ("--deadline", f"{deadline:g}", "30"),

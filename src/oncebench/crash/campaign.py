@@ -95,6 +95,7 @@ def crash(
     seed: int = 0,
     deadline: float = 30.0,
     signals: Sequence[signal.Signals] = SIGNALS,
+    successor: Receiver | None = None,
     progress: Callable[[int, int], None] = lambda done, planned: None,
 ) -> Crash:
     """Kill it everywhere.
@@ -105,6 +106,7 @@ def crash(
         seed: For the waits before a refused redelivery is tried again; the points need no chance.
         deadline: Seconds that one call may take.
         signals: By what to kill.
+        successor: Who takes the redelivery, on the same store; the same receiver if not given.
         progress: Called with points that are done, and points that there are.
 
     Raises:
@@ -113,16 +115,25 @@ def crash(
     folder = Path(tempfile.mkdtemp(prefix="oncebench-"))
     try:
         with Crew(deadline, lambda done: None, "oncebench.crash.worker") as crew:
-            return _Campaign(receiver, settings, seed, folder, crew).run(signals, progress)
+            return _Campaign(receiver, successor or receiver, settings, seed, folder, crew).run(
+                signals, progress
+            )
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
 class _Campaign:
     def __init__(
-        self, receiver: Receiver, settings: sqlite.Settings, seed: int, folder: Path, crew: Crew
+        self,
+        receiver: Receiver,
+        successor: Receiver,
+        settings: sqlite.Settings,
+        seed: int,
+        folder: Path,
+        crew: Crew,
     ) -> None:
         self._receiver = receiver
+        self._successor = successor
         self._settings = settings
         self._seed = seed
         self._folder = folder
@@ -194,7 +205,7 @@ class _Campaign:
         }
         ran = self._deliver(list(cases), lambda f: self._jobs(f, plan[f], cases[f].point))
         for (folder, case), members in zip(cases.items(), ran, strict=True):
-            case.reached = any(member.doomed for member in members)
+            case.reached = any(_died_at(case.point, member) for member in members)
             self._note(case, members)
             case.history = case.drained = reading.read(folder, members[:1], {_VICTIM: plan[folder]})
             last = len(plan[folder]) - 1
@@ -274,7 +285,7 @@ class _Campaign:
     ) -> list[CrashJob]:
         """One that delivers, and one that serves if the receiver needs it; one of them dies at the point."""
         worker = self._job(folder, _HEIR if heir else _VICTIM, deliveries, tells=tells)
-        served = self._receiver.serve is not None
+        served = (self._successor if heir else self._receiver).serve is not None
         server = self._job(folder, _HEIRS_SERVER if heir else _VICTIMS_SERVER, [], serving=True, tells=tells)
         if heir:
             worker = replace(worker, max_tries=_TRIES, insist=1)
@@ -299,7 +310,7 @@ class _Campaign:
         tells: bool = False,
     ) -> CrashJob:
         return CrashJob(
-            target=self._receiver.name,
+            target=(self._successor if number in (_HEIR, _HEIRS_SERVER) else self._receiver).name,
             import_path=sys.path,
             folder=str(folder),
             store=str(folder / "store.db"),
@@ -327,6 +338,12 @@ def _steps(member: Member) -> list[Step]:
         for said in member.said
         if said.get("said") == "step"
     ]
+
+
+def _died_at(point: Point, member: Member) -> bool:
+    """Whether it was killed, and after the statement that was meant."""
+    texts = [said["text"] for said in member.said if said.get("said") == "came by"]
+    return member.doomed and texts == [point.statement] * (point.place == "after statement")
 
 
 def _during(history: History, row: int, steps: Sequence[Step]) -> list[Step]:

@@ -18,10 +18,10 @@ BEFORE_COMMIT = "before commit"
 AFTER_COMMIT = "after commit before ACK"
 NAMES = (AFTER_INSERT, AFTER_UPDATE, BEFORE_COMMIT, AFTER_COMMIT)
 """Points that the lesson names; they are found by what a statement did, not by its text."""
-MOST_STATEMENTS = 40
+MOST_STATEMENTS = 24
 """Of a longer call, the first and the last half as many are tried."""
-NEVER_COMES = 2**62
-"""The step after the last one."""
+NEVER_COMES = -1
+"""The index of a step that no process comes to: after the last of a call."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,6 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
-from oncebench.crash.points import NEVER_COMES
 from oncebench.messages import BadInput
 from oncebench.race.line import Job, Line
 from oncebench.race.worker import Worker, die_with, mute
@@ -45,7 +44,7 @@ class CrashJob(Job):
         tells: Say each step of SQLite.
         place: Where to die; empty for nowhere.
         start: The step after which to die.
-        end: The step before which that is at the latest.
+        end: The step before which that is at the latest; -1 for the end of the call.
         signal: The number to die by.
     """
 
@@ -53,7 +52,7 @@ class CrashJob(Job):
     tells: bool = False
     place: str = ""
     start: int = -1
-    end: int = NEVER_COMES
+    end: int = -1
     signal: int = signal.SIGKILL
 
 
@@ -89,8 +88,9 @@ class Watch:
         self.last = text
         self._db = db
         if self._job.tells:
-            self._tell(self._index, " ".join(text.split())[:_LONGEST_TEXT])
+            self._tell(self._index, _short(text))
         if self._index == self._job.start:
+            self._line.say(said="came by", text=_short(text))
             self._frame = sys._getframe(1)  # a partial has no frame: this is who called SQLite
             self._instruction = self._frame.f_lasti
             sys.setprofile(self._profile)
@@ -101,7 +101,7 @@ class Watch:
         """Stop to listen; a kill that is due comes now."""
         self.listening = False
         if self._job.tells:
-            self._tell(NEVER_COMES, "")
+            self._tell(-1, "")
         self.fire()
 
     def _tell(self, index: int, text: str) -> None:
@@ -191,6 +191,10 @@ class Caller(Worker):
         """Whether the call under way ends where its process must."""
         job = self._job
         return isinstance(job, CrashJob) and job.place == "before ACK" and self._calls == job.dies_in
+
+
+def _short(text: str) -> str:
+    return " ".join(text.split())[:_LONGEST_TEXT]
 
 
 def main() -> None:

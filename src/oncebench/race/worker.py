@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import random
-import shutil
 import signal
 import sqlite3
 import sys
@@ -346,6 +345,8 @@ def die_with(life: int, folder: str) -> None:
         folder: The run's folder, removed.
     """
     os.read(life, 1)
+    import shutil  # brings three compressors along: only for this
+
     while os.path.isdir(folder):  # noqa: PTH112 another worker may be in the middle of a write there
         shutil.rmtree(folder, ignore_errors=True)
     os.killpg(0, signal.SIGKILL)

@@ -13,6 +13,7 @@ from oncebench.results.schema import Point, RunResult, VariantResult
 
 _COLOURS = {"sound": "green", "broken": "red", "unknown": "yellow"}
 _SAYS = {"applied": "True", "duplicate": "False", "conflict": "Conflict"}
+_KEY = "Rows and total after the kill, what the redelivery of 7/7 was told, the total at the end."
 _NAMED = {
     "after inbox insert": "after inbox\ninsert",
     "after total update": "after total\nupdate",
@@ -24,7 +25,7 @@ _NAMED = {
 
 def tables(result: RunResult) -> RenderableType:
     """One table of the points that have names, a line each receiver; then one for each, with all points."""
-    parts: list[RenderableType] = [Text(), _named(result)]
+    parts: list[RenderableType] = [Text(), _named(result), Text(_KEY, style="dim")]
     for variant in result.variants:
         parts += [Text(), Text(variant.name, style="bold"), _all(variant)]
         parts += _found(variant)

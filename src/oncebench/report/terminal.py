@@ -47,7 +47,7 @@ def _heading(result: RunResult) -> Text:
     if result.kind == "crash":
         what = (
             "snack-7 with quantity 7: delivered, killed, redelivered by a new process until answered;",
-            "then once more with quantity 8. Read after the kill and at the end: inbox rows, total.",
+            "then once more with quantity 8.",
         )
     lines = (
         *what,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from oncebench.audit import Findings, Verdict, audit
-from oncebench.crash import Crash, Killed
+from oncebench.crash.campaign import Crash, Killed
 from oncebench.messages import Operation, State
 from oncebench.results.schema import Point, Proof, VariantResult
 from oncebench.results.summary import is_our_world, moved, proof, tally, total_effects, total_tallies
@@ -92,7 +92,7 @@ def _findings(case: Killed) -> Findings:
 def _point(case: Killed, findings: Findings, journal: str) -> Point:
     because = list(case.notes)
     if not case.reached:
-        because.append("it was not killed: in this run it did not come by this point")
+        because.append("in this run it did not come by this point, and was killed elsewhere or not at all")
     verdict = findings.verdict
     if verdict is Verdict.SOUND and (because or case.after is None):
         verdict = Verdict.UNKNOWN

@@ -1,0 +1,169 @@
+"""Receivers that differ only in what a death leaves behind; targets for `tests/crash/dying.py:NAME`."""
+
+import contextlib
+import json
+import signal
+import sqlite3
+from pathlib import Path
+from types import FrameType
+
+from oncebench import Conflict, State
+from oncebench.receivers import immediate
+from oncebench.receivers.inbox import seen
+
+
+class Claims:
+    """Right: claim, work and mark are one transaction; a claim without its work is never seen."""
+
+    together = True
+
+    def setup(self, path: Path) -> None:
+        db = sqlite3.connect(path)
+        db.executescript(
+            "CREATE TABLE claims(id TEXT PRIMARY KEY, qty INTEGER, done INTEGER, total INTEGER);"
+        )
+        db.close()
+
+    def connect(self, path: Path) -> sqlite3.Connection:
+        return sqlite3.connect(path, timeout=5, isolation_level=None)
+
+    def receive(self, db: sqlite3.Connection, id: str, qty: int) -> bool:
+        if self.together:
+            db.execute("BEGIN IMMEDIATE")
+        with db:
+            row = db.execute("SELECT qty, done FROM claims WHERE id = ?", (id,)).fetchone()
+            if row is not None:
+                if row[0] != qty:
+                    raise Conflict(id)
+                if not row[1]:
+                    raise RuntimeError("somebody is at it")
+                return False
+            db.execute("INSERT INTO claims VALUES (?, ?, 0, 0)", (id, qty))
+            db.execute("UPDATE claims SET total = total + ? WHERE id = ?", (qty, id))
+            db.execute("UPDATE claims SET done = 1 WHERE id = ?", (id,))
+            return True
+
+    def observe(self, path: Path) -> State:
+        db = sqlite3.connect(path)
+        try:
+            rows = db.execute("SELECT id, qty FROM claims WHERE total > 0").fetchall()
+            (total,) = db.execute("SELECT coalesce(sum(total), 0) FROM claims").fetchone()
+        finally:
+            db.close()
+        return State(total, rows)
+
+
+class ClaimsApart(Claims):
+    """Wrong: each of the three is a commit; a claim that outlives its owner answers nobody ever again."""
+
+    together = False
+
+
+def commits_whatever_happens(db: sqlite3.Connection, id: str, qty: int) -> bool:
+    """Wrong under SIGTERM alone: what SystemExit interrupts is committed half done."""
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        if seen(db, id, qty):
+            return False
+        db.execute("INSERT INTO inbox VALUES (?, ?)", (id, qty))
+        db.execute("UPDATE stock SET total = total + ?", (qty,))
+        return True
+    finally:
+        db.execute("COMMIT")
+
+
+def answers_whatever_happens(db: sqlite3.Connection, id: str, qty: int) -> bool:
+    """Wrong under SIGTERM alone: the transaction is rolled back, and True is the answer."""
+    try:
+        return immediate.receive(db, id, qty)
+    except Conflict:
+        raise
+    except BaseException:
+        return True
+
+
+class Polite:
+    """Right: on SIGTERM it comes to the end of the call, and answers."""
+
+    def connect(self, path: Path) -> sqlite3.Connection:
+        signal.signal(signal.SIGTERM, self.note)
+        return sqlite3.connect(path, timeout=5, isolation_level=None)
+
+    def note(self, number: int, frame: FrameType | None) -> None:
+        """Nothing more comes after this call."""
+
+    def receive(self, db: sqlite3.Connection, id: str, qty: int) -> bool:
+        return immediate.receive(db, id, qty)
+
+
+class Notebook:
+    """Right, without a database: the whole notebook is written anew beside the old one and takes its name."""
+
+    renames = True
+
+    def setup(self, path: Path) -> None:
+        path.write_text("{}")
+
+    def connect(self, path: Path) -> Path:
+        return path
+
+    def receive(self, book: Path, id: str, qty: int) -> bool:
+        pages = json.loads(book.read_text())
+        if id in pages:
+            if pages[id][0] != qty:
+                raise Conflict(id)
+            return False
+        pages[id] = [qty, qty]
+        if self.renames:
+            fresh = Path(f"{book}.new")
+            fresh.write_text(json.dumps(pages))
+            fresh.replace(book)
+        return True
+
+    def observe(self, path: Path) -> State:
+        pages = json.loads(path.read_text())
+        return State(sum(total for _, total in pages.values()), [(id, qty) for id, (qty, _) in pages.items()])
+
+
+class LosesNotes(Notebook):
+    """Wrong: it is never written down."""
+
+    renames = False
+
+
+def looks_around_first(db: sqlite3.Connection, id: str, qty: int) -> bool:
+    """Right, but the first calls of a campaign run more statements than all later ones."""
+    file = Path(db.execute("PRAGMA database_list").fetchone()[2]).parents[1] / "calls"
+    with contextlib.suppress(FileNotFoundError):
+        if len(file.read_bytes()) >= 4:
+            return immediate.receive(db, id, qty)
+    with file.open("ab") as calls:
+        calls.write(b".")
+    for n in range(3):
+        db.execute("SELECT ?", (n,)).fetchone()
+    return immediate.receive(db, id, qty)
+
+
+def runs_a_function_of_its_own(db: sqlite3.Connection, id: str, qty: int) -> bool:
+    """Right: SQLite calls back into Python in the middle of its statements."""
+    db.create_function("plus", 2, lambda a, b: sum((a, b)))
+    with db:
+        db.execute("BEGIN IMMEDIATE")
+        if seen(db, id, qty):
+            return False
+        db.execute("INSERT INTO inbox VALUES (?, plus(?, 0))", (id, qty))
+        db.execute("UPDATE stock SET total = plus(total, ?)", (qty,))
+        return True
+
+
+def runs_many_statements(db: sqlite3.Connection, id: str, qty: int) -> bool:
+    """Right, in more statements than anybody wants to be killed after."""
+    with db:
+        db.execute("BEGIN IMMEDIATE")
+        if seen(db, id, qty):
+            return False
+        for n in range(60):
+            db.execute("SELECT ?", (n,)).fetchone()
+        db.execute("INSERT INTO inbox VALUES (?, ?)", (id, qty))
+        db.execute("UPDATE stock SET total = total + ?", (qty,))
+        return True
