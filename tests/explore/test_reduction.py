@@ -36,7 +36,7 @@ def outcomes(
         site.close()
 
 
-@settings(max_examples=30, deadline=None)  # an example plays up to some hundred schedules: time varies
+@settings(max_examples=25, deadline=None)  # an example plays up to some hundred schedules: time varies
 @given(programs(2, 4), st.sampled_from(["wal", "delete"]), st.booleans())
 def test_no_outcome_is_lost_with_two_workers(receiver: Programs, journal: Journal, waits: bool) -> None:
     """The same outcomes, each by the same number of schedules, as playing every schedule in full."""
@@ -63,7 +63,7 @@ def test_no_outcome_is_lost_within_a_bound(
     assert reduced.keys() == full.keys()
 
 
-@pytest.mark.parametrize("variant", ["immediate", "deferred", "naive", "swallow", "id_first", "ack_early"])
+@pytest.mark.parametrize("variant", ["immediate", "naive", "id_first"])
 @pytest.mark.parametrize("waits", [False, True])
 def test_no_outcome_is_lost_with_deaths(variant: str, waits: bool) -> None:
     code = loader.load(variant).receive

@@ -10,6 +10,10 @@ from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 ONE_FILE = "explore watches one database file, the store it hands to the receiver"
+ONE_THREAD = (
+    "it runs statements on a thread of its own: explore moves one thread for each worker, so call SQLite on "
+    "the thread that calls receive()"
+)
 GO, TIME_OUT, DIE = "go", "time out", "die"
 """What the scheduler says to a parked worker; `TIME_OUT` ends a wait as the busy timeout does."""
 
@@ -94,11 +98,10 @@ class Gate:
         if self.dead:
             raise Killed
         if threading.get_ident() != self.thread:
-            self._refusal = (
-                "it runs statements on a thread of its own: explore moves one thread for each worker, "
-                "so call SQLite on the thread that calls receive()"
-            )
+            self._refusal = ONE_THREAD
             raise Killed
+        if self.store in opened_by_strangers:
+            self._refusal = ONE_THREAD
         if self._refusal:
             event = Event("refused", self._refusal)
         command = self._park(event)
@@ -151,3 +154,5 @@ def _as_text(result: object) -> str:
 
 gate_of_caller: ContextVar[Gate | None] = ContextVar("gate_of_caller", default=None)
 """The gate of the worker whose code is running; None outside of any."""
+opened_by_strangers: set[str] = set()
+"""Stores under exploration that a thread opened which is no worker's."""

@@ -35,7 +35,7 @@ class Greenlets:
         self._running: list[greenlet | None] = [None] * workers
         self._todo: list[tuple[Sequence[Call], bool] | None] = [None] * workers
         self._watchdog = Watchdog(patience)
-        self._stepped = connections_stepped()
+        self._stepped = connections_stepped(str(site.path.resolve()))
 
     def __enter__(self) -> Greenlets:
         self._stepped.__enter__()

@@ -54,6 +54,7 @@ class _Seat:
     calls: int = 0
     statements: int = 0
     refusals: int = 0
+    code: str = ""
     holding: int = 0
     statement: str = ""
     parameters: str = ""
@@ -73,6 +74,7 @@ class Play:
         schedule: The moves so far.
         preemptions: How many of them left a worker that could have gone on, or killed one.
         deadlocks: How often everybody waited for everybody.
+        steps: For a timeline, if it is to be recorded.
     """
 
     def __init__(self, crew: Crew, site: Site, plan: Plan, views: Views, recording: bool = False) -> None:
@@ -82,7 +84,7 @@ class Play:
         self._crew, self._site, self._plan, self._views = crew, site, plan, views
         self._recording = recording
         self._log = Log()
-        self._steps: list[Step] = []
+        self.steps: list[Step] = []
         self._writer = ""
         self._deaths = 0
         self._commits = 0
@@ -235,7 +237,8 @@ class Play:
         """Note why a worker came back, and what it has seen since it was moved."""
         views, plain = self._views, self._site.plain
         if event.seen:
-            seat.refusals = seat.refusals + 1 if _is_refusal(event) else 0
+            seat.code = _refusal(event)
+            seat.refusals = seat.refusals + 1 if seat.code else 0
         view = views.number(seat.view, tuple([views.text(plain(text)) for text in event.seen]))
         what, parameters = plain(event.what), plain(event.parameters)
         seat.view = views.number(view, event.kind, what, parameters, event.outcome, event.left_open)
@@ -269,13 +272,16 @@ class Play:
         self._deaths += 1
         self._die(seat, KILLED)
         if self._recording:
-            self._steps.append(Step(f"{seat.name}!", "", "", (), KILLED, reading=self._look()))
+            self.steps.append(Step(f"{seat.name}!", "", "", (), KILLED, reading=self._look()))
 
     def _give_up(self, seat: _Seat) -> None:
         """A call that does not end: its worker dies, and goes on with the next delivery."""
         self._log.endless.add(seat.call)
         seat.delivered += 1
-        self._die(seat, f"no answer within {MOST_STATEMENTS} statements")
+        detail = f"no answer within {MOST_STATEMENTS} statements"
+        if seat.refusals:
+            detail += f", the last of them refused with {seat.code}: start the transaction again"
+        self._die(seat, detail)
 
     def _die(self, seat: _Seat, detail: str) -> None:
         self._log.cut_off(seat.call, detail)
@@ -347,7 +353,7 @@ class Play:
             endless=tuple(n for n, operation in enumerate(operations) if operation.call in self._log.endless),
             deadlocks=self.deadlocks,
             preemptions=self.preemptions,
-            steps=self._steps,
+            steps=self.steps,
         )
 
     def _drain(self, operations: Sequence[Operation]) -> tuple[tuple[Operation, ...], tuple[int, ...]]:
@@ -390,7 +396,7 @@ class Play:
         if event.kind == "wait":
             status = "waits"
         else:
-            status = "timed out" if timed_out else "refused" if _is_refusal(event) else "ok"
+            status = "timed out" if timed_out else "refused" if _refusal(event) else "ok"
         shown = (event.what,) if event.kind == "wait" else event.seen
         seen = tuple([self._site.plain(text) for text in shown])
         answer = Outcome(event.outcome).name.lower() if event.kind == "answer" else ""
@@ -400,7 +406,7 @@ class Play:
         elif not self._writer:
             self._writer = seat.name
         lock = "write" if self._writer == seat.name else "open" if event.holding else ""
-        self._steps.append(Step(seat.name, statement, parameters, seen, status, answer, lock, self._look()))
+        self.steps.append(Step(seat.name, statement, parameters, seen, status, answer, lock, self._look()))
 
     def _look(self) -> Reading | None:
         try:
@@ -409,5 +415,6 @@ class Play:
             return None
 
 
-def _is_refusal(event: Event) -> bool:
-    return any(text.startswith("'SQLITE_") for text in event.seen)
+def _refusal(event: Event) -> str:
+    """SQLite's name of the error that the worker saw, if it saw one."""
+    return next((text.strip("'") for text in event.seen if text.startswith("'SQLITE_")), "")

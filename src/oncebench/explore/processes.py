@@ -174,7 +174,7 @@ def _main() -> None:
         line.send(Event("done"))
         from oncebench.explore.connecting import connections_stepped
 
-        with connections_stepped():
+        with connections_stepped(str(Path(path).resolve())):
             serve(line.recv, line.send, receiver, Path(path), settings, waits)
     except (EOFError, BrokenPipeError, ConnectionResetError):  # the scheduler is gone
         pass

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import shutil
 import sqlite3
 import tempfile
@@ -18,6 +19,8 @@ from oncebench.stores.sqlite import Settings
 _SIDE_FILES = ("", "-journal", "-wal", "-shm")
 _FAST = Path("/dev/shm")  # locks there are the kernel's, as on a disk; only the wait for the disk is gone
 
+FOLDER = "oncebench-explore-"
+"""What the name of a site's folder begins with; the process's number follows."""
 _tokens = itertools.count(1)  # of the process, as is what a receiver may remember
 WITNESS = "oncebench_witness"
 
@@ -71,11 +74,12 @@ class Site:
         """
         self.receiver = receiver
         self.settings = settings
+        prefix = f"{FOLDER}{os.getpid()}-"
         place = folder or (_FAST if _FAST.is_dir() else Path(tempfile.gettempdir()))
         try:
-            self._folder = Path(tempfile.mkdtemp(prefix="oncebench-explore-", dir=place))
+            self._folder = Path(tempfile.mkdtemp(prefix=prefix, dir=place))
         except OSError:
-            self._folder = Path(tempfile.mkdtemp(prefix="oncebench-explore-"))
+            self._folder = Path(tempfile.mkdtemp(prefix=prefix))
         self.path = self._folder / "store.db"
         self.token = ""
         self._clean = self._seen = -1

@@ -140,10 +140,11 @@ def play_told(play: Play, moves: Sequence[str]) -> Run:
     """
     name = "".join(moves)
     for step, move in enumerate(moves, 1):
+        left = len(moves) - step + 1
         if not play.enabled():
             raise BadInput(
-                f"the schedule {name} has {len(moves) - step + 1} steps left at step {step} ({move}), "
-                f"but all is delivered: end it after {''.join(moves[: step - 1])}"
+                f"the schedule {name} has {left} {'step' if left == 1 else 'steps'} left at step {step} "
+                f"({move}), but all is delivered: end it after {''.join(moves[: step - 1])}"
             )
         if move not in play.enabled() or not play.move(move):
             raise BadInput(f"the schedule {name} diverges at step {step} ({move}): {play.why_not(move)}")

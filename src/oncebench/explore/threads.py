@@ -29,7 +29,7 @@ class Threads(Distant):
         """
         self._threads = [_Thread(site, waits, patience) for _ in range(workers)]
         super().__init__(list(self._threads))
-        self._stepped = connections_stepped()
+        self._stepped = connections_stepped(str(site.path.resolve()))
 
     def __enter__(self) -> Threads:
         self._stepped.__enter__()

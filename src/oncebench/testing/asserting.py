@@ -1,0 +1,74 @@
+"""Assertions that fail with the smallest schedule, its timeline, and the command that replays it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oncebench.audit import Verdict
+from oncebench.explore.plan import Plan
+from oncebench.explore.strategies import Choose, play_chosen, play_told
+from oncebench.testing import exploring
+from oncebench.testing.exploring import USUAL, Exploration, Failure, Setting
+from oncebench.testing.telling import covered, explained
+
+
+def assert_once(receive: Any, **options: Any) -> Exploration:
+    """Assert that a receiver is sound in every schedule that is explored.
+
+    Args:
+        receive: A function `(db, id, qty) -> bool`, an object with `receive` and perhaps `setup`, `connect`,
+            `observe`, or a target as on the command line.
+        options: As for `oncebench.testing.explore`: workers, plans, journals, locks, preemptions, ...
+
+    Returns:
+        What was covered.
+
+    Raises:
+        AssertionError: It is broken, or nothing can be said of it.
+        oncebench.BadInput: It cannot be explored.
+    """
+    __tracebackhide__ = True
+    result = exploring.explore(receive, **options)
+    if result.verdict is Verdict.BROKEN:
+        smallest = next(iter(result.failures.values()))
+        raise AssertionError(_message(receive, result.name, smallest.run, smallest, covered(result)))
+    if result.verdict is Verdict.UNKNOWN:
+        raise AssertionError(f"{result.name} is unknown, because {'; '.join(result.because)}")
+    return result
+
+
+def assert_schedule(receive: Any, plan: Plan, choose: Choose, setting: Setting = USUAL) -> None:
+    """Assert that a receiver is sound in one schedule.
+
+    Args:
+        receive: As for `assert_once`.
+        plan: What is delivered to whom.
+        choose: Picks each move.
+        setting: Journal mode and locks.
+
+    Raises:
+        AssertionError: It is broken.
+        oncebench.BadInput: It cannot be explored.
+    """
+    __tracebackhide__ = True
+    run, findings = exploring.play(receive, plan, lambda play: play_chosen(play, choose), setting, True)
+    if findings.violations:
+        violation = exploring.on_schedule(findings.violations[0], run)
+        name = exploring.taken(receive).name
+        raise AssertionError(_message(receive, name, run, Failure(violation, run, setting, 1), ""))
+
+
+def _message(receive: Any, name: str, run: Any, failure: Failure, coverage: str) -> str:
+    if not failure.run.steps:  # play it again, and write down each step this time
+        told = failure.run.schedule
+        again, _ = exploring.play(
+            receive,
+            failure.run.plan,
+            lambda play: play_told(play, told),
+            failure.setting,
+            recording=True,
+        )
+        failure = Failure(failure.violation, again, failure.setting, failure.schedules)
+        failure.run.preemptions = run.preemptions
+    head = f"{name} is broken" + (f" in {failure.schedules:,} of {coverage}" if coverage else "")
+    return f"{head}\n{explained(failure, name)}"

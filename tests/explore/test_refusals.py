@@ -1,0 +1,168 @@
+"""What cannot be explored is said in one sentence, and nothing hangs."""
+
+import os
+import sqlite3
+import sys
+import tempfile
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from oncebench.audit import Kind, Verdict
+from oncebench.explore.plan import Plan, moves
+from oncebench.explore.site import FOLDER
+from oncebench.explore.strategies import play_told
+from oncebench.messages import BadInput
+from oncebench.testing import explore
+from oncebench.testing.exploring import Exploration, play
+
+from . import receivers_that_cannot as cannot
+
+QUICK: dict[str, Any] = {"plans": ["same"], "journals": ["wal"], "locks": ["error"], "patience": 0.3}
+
+
+@pytest.mark.parametrize("receive", [cannot.loops, cannot.sleeps, cannot.locks_the_process])
+def test_a_worker_that_does_not_come_back_ends_the_exploration(receive: Any) -> None:
+    result = explore(receive, **QUICK)
+    assert result.verdict is Verdict.UNKNOWN
+    assert "did not come back to a step in time" in result.because[0]
+
+
+def test_off_the_main_thread_a_loop_ends_too() -> None:
+    found: list[Exploration] = []
+    thread = threading.Thread(target=lambda: found.append(explore(cannot.loops, **QUICK)))
+    thread.start()
+    thread.join()
+    assert "did not come back" in found[0].because[0]
+
+
+def test_a_lock_of_the_process_is_found_out_on_processes() -> None:
+    """Sound within one process, broken with two: the processes say so."""
+    target = f"{Path(cannot.__file__)}:locks_the_process"
+    result = explore(target, **{**QUICK, "on": "processes", "patience": 10})
+    assert Kind.DOUBLE_APPLY in result.failures or Kind.RECORD_EFFECT_MISMATCH in result.failures
+
+
+def test_a_process_that_does_not_come_back_is_killed() -> None:
+    result = explore(f"{Path(cannot.__file__)}:loops", **{**QUICK, "on": "processes"})
+    assert "did not come back" in result.because[0]
+
+
+def test_a_statement_that_is_retried_for_ever_is_stuck() -> None:
+    result = explore(cannot.retries_the_statement, **QUICK)
+    failure = result.failures[Kind.STUCK]
+    assert "no answer within" in failure.violation.message
+    assert "SQLITE_BUSY" in failure.violation.message
+
+
+def test_a_transaction_that_is_retried_is_not_stuck() -> None:
+    """Whoever only spins lets others move first, as time would."""
+    result = explore(cannot.spins_until_free, **QUICK)
+    assert result.verdict is Verdict.SOUND
+    assert result.complete
+
+
+# The receiver's own thread dies of an exception that nobody takes.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+@pytest.mark.parametrize(
+    ("receive", "says"),
+    [
+        (cannot.starts_a_thread, "on a thread of its own"),
+        (cannot.starts_a_thread_in_its_context, "on a thread of its own"),
+        (cannot.opens_another, "one database file"),
+        (cannot.attaches_another, "one database file"),
+    ],
+)
+def test_what_is_not_supported_is_refused_with_what_is(receive: Any, says: str) -> None:
+    with pytest.raises(BadInput, match=says):
+        explore(receive, **QUICK)
+
+
+def test_a_connection_made_past_sqlite3_connect_is_noticed() -> None:
+    result = explore(cannot.BypassesConnect(), **QUICK)
+    assert result.verdict is Verdict.UNKNOWN
+    assert "no statement of it was seen" in result.because[0]
+
+
+def test_a_receiver_that_is_not_deterministic_is_reported_as_such() -> None:
+    result = explore(cannot.tosses_a_coin, **QUICK)
+    assert result.verdict is Verdict.UNKNOWN
+    assert "does not do the same on the same schedule" in result.because[0]
+
+
+def test_random_parameters_only_cost_the_reduction() -> None:
+    result = explore(cannot.notes_a_random_number, **QUICK)
+    assert result.verdict is Verdict.SOUND
+    assert "nothing is skipped" in result.parts[0].notes[0]
+    assert explore(cannot.key_of_the_attempt, **QUICK).verdict is Verdict.BROKEN
+
+
+def test_a_shared_connection_is_explored() -> None:
+    """Statements of one worker fall into the other's transaction; on threads as on one."""
+    result = explore(cannot.SharesAConnection(), **{**QUICK, "plans": ["same", "distinct", "death"]})
+    assert result.verdict is Verdict.BROKEN
+
+
+@pytest.mark.parametrize(
+    ("schedule", "says"),
+    [
+        ("ABC", r"step 3 of the schedule moves worker C, but there are 2: A to B"),
+        ("A?B", r"step 2 of the schedule is '\?'"),
+        ("AABB", r"ends after step 4, but these have not come to an end: A \(before a statement INSERT"),
+        ("AAABBBA", r"has 3 steps left at step 5 \(B\), but all is delivered: end it after AAAB"),
+        ("AAAA", r"diverges at step 4 \(A\): A has delivered all"),
+        ("A!", r"diverges at step 1 \(A!\): A is in no call"),
+        ("", r"ends after step 0"),
+    ],
+)
+def test_a_schedule_that_is_not_one(schedule: str, says: str) -> None:
+    with pytest.raises(BadInput, match=says):
+        play("naive", Plan.parse("m1:3/m1:3"), lambda at: play_told(at, moves(schedule, 2)))
+
+
+def test_a_schedule_that_moves_one_who_waits() -> None:
+    with pytest.raises(BadInput, match=r"diverges at step 3 \(B\): B waits for a lock with BEGIN IMMEDIATE"):
+        from oncebench.testing import Setting
+
+        play(
+            "immediate",
+            Plan.of("same", 2),
+            lambda at: play_told(at, moves("ABBAAAAB", 2)),
+            Setting(locks="wait"),
+        )
+
+
+@pytest.mark.parametrize("text", ["m1", "m1:0", "m1:x/m1:3", "m1:3," * 2 + "x", f"m1:{2**63}"])
+def test_deliveries_that_are_none(text: str) -> None:
+    with pytest.raises(BadInput, match=r"deliveries are written|quantities are"):
+        Plan.parse(text)
+
+
+def test_a_local_function_cannot_go_to_another_process() -> None:
+    def local(db: Any, id: str, qty: int) -> bool:
+        return True
+
+    with pytest.raises(BadInput, match="cannot be imported by another process"):
+        explore(local, **{**QUICK, "on": "processes"})
+
+
+def test_nothing_is_left_behind() -> None:
+    """No thread, descriptor, folder or patched function, whichever way it ended."""
+
+    def held() -> tuple[int, int, Any, set[Path]]:
+        folders = [folder for folder in (Path("/dev/shm"), Path(tempfile.gettempdir())) if folder.is_dir()]
+        mine = {place for folder in folders for place in folder.glob(f"{FOLDER}{os.getpid()}-*")}
+        descriptors = len(list(Path("/proc/self/fd").iterdir())) if sys.platform == "linux" else 0
+        return threading.active_count(), descriptors, sqlite3.connect, mine
+
+    explore("naive", **QUICK)  # whatever is made once and kept
+    before = held()
+    assert not before[3]
+    for on in ("greenlets", "threads", "processes"):
+        explore("naive", **{**QUICK, "on": on, "patience": 20})
+        explore(f"{Path(cannot.__file__)}:loops", **{**QUICK, "on": on})
+        with pytest.raises(BadInput):
+            explore(f"{Path(cannot.__file__)}:opens_another", **{**QUICK, "on": on, "patience": 20})
+    assert held() == before
