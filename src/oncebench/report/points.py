@@ -13,7 +13,7 @@ from oncebench.results.schema import Point, RunResult, VariantResult
 
 _COLOURS = {"sound": "green", "broken": "red", "unknown": "yellow"}
 _SAYS = {"applied": "True", "duplicate": "False", "conflict": "Conflict"}
-_KEY = "Rows and total after the kill, what the redelivery of 7/7 was told, the total at the end."
+_KEY = "Rows and total after the kill, what 7/7 was told then, the total at the end."
 _NAMED = {
     "after inbox insert": "after inbox\ninsert",
     "after total update": "after total\nupdate",

@@ -46,8 +46,8 @@ def _heading(result: RunResult) -> Text:
     )
     if result.kind == "crash":
         what = (
-            "snack-7 with quantity 7: delivered, killed, redelivered by a new process until answered;",
-            "then once more with quantity 8.",
+            "snack-7 with quantity 7 is delivered, killed, redelivered by a new process until",
+            "answered, and comes once more with quantity 8",
         )
     lines = (
         *what,
