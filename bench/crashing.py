@@ -69,12 +69,12 @@ def main() -> None:
             count = open_.count if open_ else 0
             ratio = result.seconds / base.seconds
             found = " ".join(f"{kind} {n}" for kind, n in result.violation_counts.items())
-            before = " ".join(f"{kind} {n}" for kind, n in base.violation_counts.items())
+            before = "".join(f"; without kills {kind} {n}" for kind, n in base.violation_counts.items())
             verdict = result.verdict if found or name not in WRONG else "-"  # raced nothing, found nothing
             print(
-                f"{name:12} {journal:7} {result.kills:6} {count:5} {str(_done(ended)):>13} "
+                f"{name:12} {journal:7} {result.kills:6} {count:5} {_done(ended)!s:>13} "
                 f"{result.drain.redelivered:8}  {verdict:7} "
-                f"{result.seconds:8.1f} / {base.seconds:.1f} = {ratio:.1f}  {middle:6.0f}  {found}{f' (without kills: {before})' if before else ''}",
+                f"{result.seconds:8.1f} / {base.seconds:.1f} = {ratio:.1f}  {middle:6.0f}  {found}{before}",
                 flush=True,
             )
             bad += result.verdict != ("sound" if name in RIGHT else "broken")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from oncebench.race.line import Job, Line
     from oncebench.receivers.loader import Receiver
 
-MOST_STATEMENTS = 16
+MOST_STATEMENTS = 20
 """A kill by statement comes before one of the first so many of a call (triggers' included), or at its end."""
 LONGEST_DELAY = 0.003
 """Seconds from a delivery's first call to a kill by time; short ones are likelier."""
