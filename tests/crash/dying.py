@@ -131,6 +131,13 @@ class LosesNotes(Notebook):
     renames = False
 
 
+class CannotBeRead(Notebook):
+    """Nobody knows what became of the effects."""
+
+    def observe(self, path: Path) -> State:
+        raise OSError("the warehouse is closed")
+
+
 def looks_around_first(db: sqlite3.Connection, id: str, qty: int) -> bool:
     """Right, but the first calls of a campaign run more statements than all later ones."""
     file = Path(db.execute("PRAGMA database_list").fetchone()[2]).parents[1] / "calls"

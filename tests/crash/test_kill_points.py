@@ -243,6 +243,14 @@ def test_a_call_that_never_comes_back_is_stuck() -> None:
     assert any("did not come back within 1 s" in note for note in result.notes)
 
 
+def test_a_store_that_cannot_be_read_is_unknown() -> None:
+    """With the reason, at every point."""
+    result = killed(dying("CannotBeRead"))
+    assert result.verdict == "unknown"
+    assert {(p.verdict, p.rows, p.total) for p in result.points} == {("unknown", None, None)}
+    assert all("the warehouse is closed" in p.because[0] for p in result.points)
+
+
 def test_nothing_stays_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No store, no recording."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))

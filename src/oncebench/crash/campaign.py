@@ -199,7 +199,8 @@ class _Campaign:
         cases = {}
         for point in chosen:
             folder = self._store(watched=True)
-            cases[folder] = Killed(point, before=self._receiver.observe(folder / "store.db"))
+            cases[folder] = case = Killed(point)
+            case.before = self._observe(folder, case)
         plan = {
             folder: [SNACK] * (1 if case.point.delivery == "first" else 2) for folder, case in cases.items()
         }

@@ -30,7 +30,7 @@ def of_crashes(name: str, expected: str, crashes: Sequence[Crash]) -> VariantRes
             for violation in findings.violations:
                 if sum(known.kind == violation.kind for known in violations) < MOST_PROOFS:
                     violations.append(proof(violation, journal, label))
-        notes += [f"{journal}: {note}" for note in crash.notes]
+        notes += [f"{journal}: {note}" for note in dict.fromkeys(crash.notes)]
         if not crash.killed:
             because.append(f"{journal}: nobody was killed")
         elif not any(crash.statements.values()):
