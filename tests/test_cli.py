@@ -54,6 +54,7 @@ BAD = [
     (["run", "--busy-timeout", "soon"], "--busy-timeout takes a time such as 5s"),
     (["run", "--deadline", "1s"], "must be longer than the busy timeout"),
     (["run", "--deadline", "0"], "deadline must be more than 0"),
+    (["run", "--kills", "-1"], "kills must be 0 to 100000"),
     (["run", "--max-tries", "0"], "max-tries must be 1 to 1000"),
     (["run", "--db", "foreign.db"], "did not make"),
     (["run", "--db", "note.txt"], "cannot be read as a database"),
@@ -111,7 +112,8 @@ def test_the_line_that_runs_it_again_does(tmp_path: Path) -> None:
     """Every option that matters is in it, and its deliveries are the same."""
     first = oncebench(
         "run", "deferred", "--ids", "7", "--workers", "3", "--journal", "delete", "--max-tries", "4",
-        "--workload", "same,spread", "--busy-timeout", "250ms", "--no-witness", "--seed", "12", cwd=tmp_path,
+        "--workload", "same,spread", "--busy-timeout", "250ms", "--no-witness", "--seed", "12",
+        "--kills", "3", cwd=tmp_path,
     )  # fmt: skip
     [line] = [line for line in first.stdout.splitlines() if line.startswith("again: ")]
     words = line.removeprefix("again: oncebench ").split()
@@ -123,6 +125,7 @@ def test_the_line_that_runs_it_again_does(tmp_path: Path) -> None:
         "workload": ["same", "spread"],
         "journal": ["delete"], "synchronous": "full", "busy_timeout": 0.25, "max_tries": 4, "deadline": 30.0,
         "witness": False,
+        "kills": 3,
     }  # fmt: skip
 
 

@@ -52,6 +52,7 @@ def run(
     busy_timeout: Annotated[str, typer.Option(help="How long SQLite waits for a lock, e.g. 100ms.")] = "5s",
     max_tries: Annotated[int, typer.Option(help="Calls for a delivery; only lock errors are retried.")] = 1,
     deadline: Annotated[str, typer.Option(help="A call that takes longer gets its worker killed.")] = "30s",
+    kills: Annotated[int, typer.Option(help="Workers killed in mid-race and started again.")] = 0,
     witness: Annotated[
         bool, typer.Option("--witness/--no-witness", help="Triggers that record each effect, or full speed.")
     ] = True,
@@ -76,7 +77,7 @@ def run(
     one_of([synchronous], SYNCHRONOUS, "--synchronous")
     chosen = WORKLOADS if "mix" in phases else tuple(phases)
     work = Workload(seed, workers, ids, redeliveries, conflicts, max_qty, chosen)
-    policy = Policy(max_tries, seconds(deadline, "--deadline"), witness)
+    policy = Policy(max_tries, seconds(deadline, "--deadline"), witness, kills)
     settings = [Settings(mode, synchronous, seconds(busy_timeout, "--busy-timeout")) for mode in journals]  # type: ignore[arg-type]
     receivers = [load(target) for target in dict.fromkeys(variants or ["naive", "immediate"])]
     new = not out.exists()
@@ -165,6 +166,7 @@ def _empty_result(
             max_tries=policy.max_tries,
             deadline=policy.deadline,
             witness=policy.watched,
+            kills=policy.kills,
         ),
         environment=environment(db.parent if db is not None else Path(tempfile.gettempdir())),
     )
@@ -186,6 +188,7 @@ def _again(names: Sequence[str], workload: Workload, settings: Sequence[Settings
         "--busy-timeout": (settings[0].busy_timeout, 5.0),
         "--max-tries": (policy.max_tries, 1),
         "--deadline": (policy.deadline, 30.0),
+        "--kills": (policy.kills, 0),
     }
     words = ["oncebench", "run", *names]
     for option, (value, usual) in options.items():

@@ -135,7 +135,8 @@ def _evidence(variant: VariantResult) -> Iterator[RenderableType]:
             if note not in race.because:
                 yield Text(f"{race.journal}: {note}", style="yellow")
     for kind, failure in {**variant.tallies.errors, **variant.tallies.indeterminates}.items():
-        yield Text(f"{failure.count:,} x {kind}: {failure.example}", style="dim")
+        example = f": {failure.example}" if failure.example else ""
+        yield Text(f"{failure.count:,} x {kind}{example}", style="dim")
     counts: dict[str, int] = {}
     for race in races:
         for name, count in race.violation_counts.items():

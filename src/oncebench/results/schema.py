@@ -273,6 +273,7 @@ class Settings(Struct):
     max_tries: int
     deadline: float
     witness: bool
+    kills: int = 0
 
 
 class RunResult(Struct):
