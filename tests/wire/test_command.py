@@ -113,6 +113,21 @@ def test_campaigns_are_told_and_saved(tmp_path: Path) -> None:
     }
 
 
+def test_shown_again_as_it_was(tmp_path: Path) -> None:
+    """`show` prints what `wire` printed, as text and as JSON; a damaged file is named."""
+    ran = wire("immediate", *QUICK, cwd=tmp_path)
+    [file] = (tmp_path / "results").glob("*/run.json")
+    show = [*COMMAND[:-1], "show", str(file)]
+    told = subprocess.run(show, capture_output=True, text=True, check=True).stdout
+    assert ran.stdout.startswith(told)
+    data = subprocess.run([*show, "--json"], capture_output=True, text=True, check=True).stdout
+    assert data == file.read_text()
+    file.write_text(data.replace('"requests"', '"wishes"', 1))
+    done = subprocess.run(show, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "is not a run that oncebench saved" in done.stderr
+
+
 def test_tables_and_the_line_that_runs_it_again(tmp_path: Path) -> None:
     """Requests, calls and effects on lines of their own; nothing on standard error with -q."""
     done = wire("immediate", *QUICK, "--seed", "3", "--timeout", "300ms", cwd=tmp_path)

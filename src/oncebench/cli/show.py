@@ -16,12 +16,18 @@ def show(
     """Print a saved run."""
     from rich.console import Console
 
-    from oncebench.report.terminal import render
-    from oncebench.results import load
+    from oncebench.report import terminal, wired
+    from oncebench.results.files import kind_of, load, load_as
     from oncebench.results.schema import encode
+    from oncebench.results.wired import WireRun
 
-    result = load(run)
-    if json:
-        sys.stdout.buffer.write(encode(result))
+    if kind_of(run) == "wire":
+        wire = load_as(run, WireRun)
+        data, told = encode(wire), wired.render(wire)
     else:
-        Console(highlight=False, soft_wrap=True).print(render(result))
+        result = load(run)
+        data, told = encode(result), terminal.render(result)
+    if json:
+        sys.stdout.buffer.write(data)
+    else:
+        Console(highlight=False, soft_wrap=True).print(told)

@@ -8,6 +8,7 @@ import re
 import secrets
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
@@ -17,8 +18,12 @@ from oncebench.results.schema import SCHEMA, RunResult, encode
 FILE = "run.json"
 
 
-class _Version(msgspec.Struct):
+_Run = TypeVar("_Run", bound=msgspec.Struct)
+
+
+class _Header(msgspec.Struct):
     schema: int
+    kind: str = ""
 
 
 def folder_for(out: Path, variants: list[str]) -> Path:
@@ -64,20 +69,37 @@ def save(result: msgspec.Struct, folder: Path) -> Path:
 
 
 def load(path: Path) -> RunResult:
-    """Read a run from its folder or file.
+    """Read a race, or whatever has its form, from its folder or file.
 
     Raises:
         BadInput: There is none, it is damaged, or of a version that this oncebench does not know.
     """
-    file = path / FILE if path.is_dir() else path
+    return load_as(path, RunResult)
+
+
+def load_as(path: Path, form: type[_Run]) -> _Run:
+    """Read a run of another form; else as `load`."""
+    file, data = _read(path)
     try:
-        data = file.read_bytes()
-    except OSError as error:
-        raise BadInput(f"cannot read {file}: {error.strerror}: name a run's folder or its {FILE}") from error
-    try:
-        found = msgspec.json.decode(data, type=_Version).schema
+        found = msgspec.json.decode(data, type=_Header).schema
         if found != SCHEMA:
             raise BadInput(f"{file} has schema version {found}; this oncebench reads version {SCHEMA} only")
-        return msgspec.json.decode(data, type=RunResult)
+        return msgspec.json.decode(data, type=form)
     except (msgspec.DecodeError, RecursionError) as error:  # ValidationError is one of them
         raise BadInput(f"{file} is not a run that oncebench saved: {error}") from error
+
+
+def kind_of(path: Path) -> str:
+    """What kind of run it says it is; empty if it says nothing that can be read."""
+    try:
+        return msgspec.json.decode(_read(path)[1], type=_Header).kind
+    except (msgspec.DecodeError, RecursionError):
+        return ""
+
+
+def _read(path: Path) -> tuple[Path, bytes]:
+    file = path / FILE if path.is_dir() else path
+    try:
+        return file, file.read_bytes()
+    except OSError as error:
+        raise BadInput(f"cannot read {file}: {error.strerror}: name a run's folder or its {FILE}") from error

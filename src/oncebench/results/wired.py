@@ -237,8 +237,8 @@ def _first(history: History, count: int) -> History:
 def _findings(ran: Campaign) -> Findings:
     if ran.before is None or ran.after is None:
         return Findings()
-    over = ran.interrupted or any("deadline" in note for note in ran.notes)
-    stuck = [row for row in ran.stuck if not over and not _was_worldly(ran, row)]
+    cut_short = ran.interrupted or ran.timed_out
+    stuck = [row for row in ran.stuck if not cut_short and not _was_worldly(ran, row)]
     return audit(ran.history, ran.before, ran.after, stuck)
 
 

@@ -7,7 +7,6 @@ publisher believes. `done` is an answer `duplicate` or better, that is the claim
 
 from __future__ import annotations
 
-import contextlib
 import signal
 import sqlite3
 import tempfile
@@ -30,7 +29,7 @@ from oncebench.wire.publisher import Patience
 PUBLISHER = 0
 """The worker that stands for the publisher in a history; connections of servers count from 1."""
 _TICK = 0.1
-_FINISH = 30.0  # seconds for the proxy to bring through what it has
+_FINISH = 10.0  # seconds for the proxy to bring through what it has
 _MOST_RESTARTS = 2_000
 
 
@@ -98,6 +97,7 @@ class Campaign:
         seconds: From the first request to the last proof or the end.
         notes: What a reader must know.
         interrupted: Whether Ctrl-C ended it.
+        timed_out: Whether its deadline ended it.
         foreign_lock: Whether another program held the store locked at the end.
     """
 
@@ -116,6 +116,7 @@ class Campaign:
     seconds: float = 0.0
     notes: list[str] = field(default_factory=list)
     interrupted: bool = False
+    timed_out: bool = False
     foreign_lock: bool = False
 
     @property
@@ -200,17 +201,16 @@ class _Run:
             for row in self._plan.rows:
                 outbox.put(row.id, row.qty)
             campaign.before = self._receiver.observe(self._store)
-            with contextlib.suppress(KeyboardInterrupt):
-                campaign.interrupted = True
+            try:
                 self._run_processes(outbox)
-                campaign.interrupted = False
+            except KeyboardInterrupt:
+                campaign.interrupted = True
+                campaign.notes.append("interrupted: what had been measured until then is kept")
             campaign.outbox = outbox.rows()
         except sqlite.Unreadable as error:
             campaign.notes.append(f"no verdict can rest on this: {error}")
         finally:
             outbox.close()
-        if campaign.interrupted:
-            campaign.notes.append("interrupted: what had been measured until then is kept")
         read_log(campaign, list(log.read(self._events)))
         self._observe()
         return campaign
@@ -251,6 +251,7 @@ class _Run:
                     raise RuntimeError(f"the {child.name} ended: {child.errors.read_text()}")
             self._progress(rows - len(outbox.pending(rows)), rows)
             if time.monotonic() > limit or self._started.total() > _MOST_RESTARTS:
+                self._campaign.timed_out = True
                 self._campaign.notes.append(f"ended after {self._setting.deadline:g} s, its deadline")
                 return
 
@@ -277,6 +278,8 @@ class _Run:
                 if message["said"] == "gone" and child in self._servers:  # a planned death of no consequence
                     self._died(child)
                     self._servers[self._servers.index(child)] = self._start_server()
+        if not proxy.ended:
+            self._campaign.notes.append(f"some requests had no answer {_FINISH:g} s after the last was sent")
         for server in self._servers:
             end(server)
 

@@ -19,7 +19,7 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
@@ -83,7 +83,8 @@ class Child:
         name: How logs and sentences call it.
         process: To wait for.
         ready: Whether it said so.
-        ended: Whether it is gone.
+        dead: Whether its process was seen to have ended.
+        ended: Whether it and all it started are gone.
     """
 
     name: str
@@ -92,7 +93,8 @@ class Child:
     errors: Path
     heard: bytes = b""
     ready: bool = False
-    ended: bool = field(default=False)
+    dead: bool = False
+    ended: bool = False
 
     def say(self, **message: object) -> None:
         """Tell it something."""
@@ -149,7 +151,7 @@ class Processes:
         Raises:
             BadInput: One of them could not begin.
         """
-        said = []
+        said: list[tuple[Child, dict[str, Any]]] = []
         for key, _ in self._selector.select(timeout):
             child: Child = key.data
             try:
@@ -157,20 +159,28 @@ class Processes:
             except ConnectionError:
                 data = b""
             *lines, child.heard = (child.heard + data).split(b"\n")
-            messages = [json.loads(line) for line in lines]
+            said += [(child, json.loads(line)) for line in lines]
             if not data:
-                self._selector.unregister(child.line)
-                child.line.close()
-                end(child)
-                messages.append({"said": "gone"})
-            for message in messages:
-                if message["said"] == "failed":
-                    raise BadInput(f"the {child.name} cannot begin: {message['why']}")
-                child.ready |= message["said"] == "ready"
-                if message["said"] == "gone" and not child.ready:
-                    raise BadInput(f"the {child.name} could not begin: {_last_words(child)}")
-                said.append((child, message))
+                said.append(self._bury(child))
+        for child in self._children:
+            if not child.ended and child.process.poll() is not None:
+                if child.dead:  # its line was read to the end meanwhile, but a child of it holds it open
+                    said.append(self._bury(child))
+                child.dead = True
+        for child, message in said:
+            if message["said"] == "failed":
+                what = "go on" if child.ready else "begin"
+                raise BadInput(f"the {child.name} cannot {what}: {message['why']}")
+            child.ready |= message["said"] == "ready"
+            if message["said"] == "gone" and not child.ready:
+                raise BadInput(f"the {child.name} could not begin: {_last_words(child)}")
         return said
+
+    def _bury(self, child: Child) -> tuple[Child, dict[str, Any]]:
+        self._selector.unregister(child.line)
+        child.line.close()
+        end(child)
+        return child, {"said": "gone"}
 
 
 def end(child: Child) -> None:

@@ -124,11 +124,14 @@ class Warehouse:
             message, future = job
             if not future.set_running_or_notify_cancel():
                 continue
-            answer = self._call(db, message, call)
+            try:
+                answer = self._call(db, message, call)
+                if answer.outcome > Outcome.CONFLICT:
+                    db = self._rolled_back(db)
+                future.set_result(answer)
+            except Exception as error:  # a log on a full disk, a connection that cannot be opened again
+                future.set_exception(error)
             call += 1
-            if answer.outcome > Outcome.CONFLICT:
-                db = self._rolled_back(db)
-            future.set_result(answer)
 
     def _open(self) -> Any:
         db = self._receiver.connect(self._store, self._settings)
