@@ -216,14 +216,10 @@ def test_wait_mode_does_what_real_processes_do(real: dict[tuple[str, Case], list
         if expected != happened:
             different.append(f"{journal}: {case}: really {happened}, in wait mode {expected}")
     assert not different, "\n".join(different)
-
-
-def test_the_cases_have_waits_and_refusals(real: dict[tuple[str, Case], list[str]]) -> None:
-    """The comparison is about something: both kinds of answer occur, and both codes of a refusal."""
+    # The comparison is about something: both kinds of answer occur, and both codes of a refusal.
     answers = {" ".join(happened) for happened in real.values()}
-    assert any(answer.startswith("waits ok") for answer in answers)
-    assert any(answer.startswith("SQLITE_BUSY ") for answer in answers)
-    assert any(answer.startswith("SQLITE_BUSY_SNAPSHOT") for answer in answers)
+    for beginning in ("ok", "waits ok", "SQLITE_BUSY ", "SQLITE_BUSY_SNAPSHOT"):
+        assert any(answer.startswith(beginning) for answer in answers)
 
 
 def test_a_refused_commit_leaves_the_transaction_open() -> None:

@@ -12,7 +12,8 @@ from oncebench.explore.gate import GO, TIME_OUT, Event
 from oncebench.explore.log import Log
 from oncebench.explore.plan import Plan, letter
 from oncebench.explore.run import Diverged, Run, Step, Unexplorable
-from oncebench.explore.site import WITNESS, Reading, Site
+from oncebench.explore.site import Reading, Site
+from oncebench.explore.stepping import first_word
 from oncebench.explore.views import Views
 from oncebench.messages import CALL_BITS, BadInput, Operation, Outcome
 from oncebench.stores.sqlite import Unreadable
@@ -24,6 +25,7 @@ MOST_REFUSALS = 3
 MOST_TRIES = 3
 """Redeliveries of a message, alone and at the end, before it counts as stuck."""
 KILLED = "killed"
+_CHANGES_NOTHING = frozenset({"SELECT", "BEGIN"})
 
 
 class _Status(enum.Enum):
@@ -77,20 +79,37 @@ class Play:
         steps: For a timeline, if it is to be recorded.
     """
 
-    def __init__(self, crew: Crew, site: Site, plan: Plan, views: Views, recording: bool = False) -> None:
+    def __init__(
+        self,
+        crew: Crew,
+        site: Site,
+        plan: Plan,
+        views: Views,
+        recording: bool = False,
+        keyed: bool = False,
+    ) -> None:
+        """Make the store new and hand out the deliveries.
+
+        Args:
+            crew: Moves the workers.
+            site: The store.
+            plan: What is delivered to whom.
+            views: Numbers for what workers see.
+            recording: Whether to keep the steps for a timeline.
+            keyed: Whether `key()` will be asked for.
+        """
         self.schedule: list[str] = []
         self.preemptions = 0
         self.deadlocks = 0
         self._crew, self._site, self._plan, self._views = crew, site, plan, views
-        self._recording = recording
+        self._recording, self._keyed = recording, keyed
         self._log = Log()
         self.steps: list[Step] = []
         self._writer = ""
         self._deaths = 0
         self._commits = 0
         self._content = views.number("content", "as new")
-        site.renew(crew.disconnect)
-        self._before = site.read()
+        self._before = site.renew(crew.disconnect)
         self._seats = [_Seat(n, letter(n), -1, _Status.DONE) for n in range(plan.workers)]
         for seat in self._seats:
             self._hand_over(seat, anew=True)
@@ -235,26 +254,31 @@ class Play:
 
     def _take(self, seat: _Seat, event: Event) -> None:
         """Note why a worker came back, and what it has seen since it was moved."""
-        views, plain = self._views, self._site.plain
+        plain = self._site.plain
         if event.seen:
             seat.code = _refusal(event)
             seat.refusals = seat.refusals + 1 if seat.code else 0
-        view = views.number(seat.view, tuple([views.text(plain(text)) for text in event.seen]))
-        what, parameters = plain(event.what), plain(event.parameters)
-        seat.view = views.number(view, event.kind, what, parameters, event.outcome, event.left_open)
+        if self._keyed:
+            self._view(seat, event)
         if event.kind == "wait":
             seat.status, seat.retry, seat.waiting_since = _Status.WAITING, False, len(self.schedule)
-            return
-        views.follows(
-            view, (event.kind, what, parameters, Outcome(event.outcome).name if event.outcome else "")
-        )
-        if event.kind == "step":
-            seat.status, seat.statement, seat.parameters = _Status.PARKED, what, parameters
+        elif event.kind == "step":
+            seat.status = _Status.PARKED
+            seat.statement, seat.parameters = plain(event.what), plain(event.parameters)
         else:
             self._log.end(seat.call, Outcome(event.outcome), event.what, event.left_open)
             seat.calls += 1
             seat.delivered += 1
             self._hand_over(seat, anew=False)
+
+    def _view(self, seat: _Seat, event: Event) -> None:
+        views, plain = self._views, self._site.plain
+        view = views.number(seat.view, tuple([views.text(plain(text)) for text in event.seen]))
+        what, parameters = plain(event.what), plain(event.parameters)
+        if event.kind != "wait":  # whether one waits is SQLite's to say, not the receiver's
+            answer = Outcome(event.outcome).name if event.outcome else ""
+            views.follows(view, (event.kind, what, parameters, answer))
+        seat.view = views.number(view, event.kind, what, parameters, event.outcome, event.left_open)
 
     def _hand_over(self, seat: _Seat, anew: bool) -> None:
         """The next delivery is up; a worker that starts, or starts again, is told of all that are left."""
@@ -302,12 +326,12 @@ class Play:
     # What distinguishes two prefixes.
 
     def _note_content(self, seat: _Seat) -> None:
-        if self._site.changed():
+        if first_word(seat.statement) not in _CHANGES_NOTHING and self._site.changed():
             self._commits += 1
-            content = self._site.content()
-            self._log.committed(len(dict(content).get(WITNESS, ())))
-            rows = tuple([(table, self._site.plain(repr(rows))) for table, rows in content])
-            self._content = self._views.number("content", rows, self._log.commits)
+            self._log.committed(self._site.witnessed())
+            if self._keyed:
+                rows = tuple([(name, self._site.plain(repr(rows))) for name, rows in self._site.content()])
+                self._content = self._views.number("content", rows, self._log.commits)
         seat.marks = (*seat.marks, (self._content, self._commits)) if seat.holding else ()
 
     def key(self) -> Hashable:

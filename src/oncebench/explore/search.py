@@ -93,7 +93,7 @@ class Search:
             if self.most is not None and self.played + self.cut >= self.most:
                 return
             cost, _, prefix, parent, edge = heapq.heappop(self._frontier)
-            play = Play(self.crew, self.site, self.plan, self.views)
+            play = Play(self.crew, self.site, self.plan, self.views, keyed=self.reduce)
             for move in prefix[:-1]:
                 if not play.move(move):
                     raise Diverged(f"{move} waits in {''.join(prefix)} where it went on before")

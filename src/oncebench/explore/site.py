@@ -52,6 +52,9 @@ class Reading:
         return State(self.total, self.inbox, Witness(event, amount, call, at, columns[4]))
 
 
+_EMPTY = Reading(0, (), ())
+
+
 class Site:
     """A folder of its own with one store in it; `close` removes it.
 
@@ -99,8 +102,8 @@ class Site:
             observer.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def renew(self, disconnect: Callable[[], None]) -> None:
-        """Make the store as new for the next schedule.
+    def renew(self, disconnect: Callable[[], None]) -> Reading:
+        """Make the store as new for the next schedule, and say how that reads.
 
         Args:
             disconnect: Closes all workers' connections; called if the file itself must be replaced.
@@ -120,6 +123,7 @@ class Site:
                 f"DELETE FROM {WITNESS}; COMMIT"
             )
         self._clean = self._seen = self._commits()
+        return _EMPTY if self._ours else self.read()
 
     def read(self) -> Reading:
         """What the receiver left.
@@ -172,13 +176,26 @@ class Site:
         self._observer.execute("ROLLBACK")
         return False
 
+    def witnessed(self) -> int:
+        """How many rows of the witness are committed; 0 where nobody watches."""
+        if WITNESS not in self._tables:
+            return 0
+        (rows,) = self._observer.execute(f"SELECT coalesce(max(seq), 0) FROM {WITNESS}").fetchone()
+        return int(rows)
+
     def content(self) -> list[tuple[str, list[Row]]]:
         """All rows of all tables."""
-        tables = self._observer.execute(
+        if self._schema_version() != self._tables_of:
+            self._list_tables()
+        return [(name, self._rows(name)) for name in self._tables]
+
+    def _list_tables(self) -> None:
+        found = self._observer.execute(
             "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite!_stat%' ESCAPE '!'"
             " ORDER BY name"
-        ).fetchall()
-        return [(name, self._rows(name)) for (name,) in tables]
+        )
+        self._tables = [name for (name,) in found]
+        self._tables_of = self._schema_version()
 
     def _rows(self, table: str) -> list[Row]:
         if table == WITNESS:  # but for the clock
@@ -193,6 +210,7 @@ class Site:
         self._observer = sqlite3.connect(self.path, isolation_level=None, timeout=0)
         self._observer.execute("PRAGMA synchronous = off")
         self._schema = self._schema_version()
+        self._list_tables()
         self._clean = self._seen = self._commits()
 
     def _commits(self) -> int:

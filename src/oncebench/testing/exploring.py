@@ -8,6 +8,7 @@ import shlex
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Literal
 
 from oncebench.audit import Findings, Kind, Verdict, Violation, audit, overlapped
@@ -293,10 +294,19 @@ def play(
 
 
 @contextlib.contextmanager
-def stage(code: Receiver, plan: Plan, setting: Setting) -> Iterator[tuple[Site, Crew]]:
-    """A store, and workers that can be moved on it; both are gone afterwards."""
+def stage(
+    code: Receiver, plan: Plan, setting: Setting, folder: Path | None = None
+) -> Iterator[tuple[Site, Crew]]:
+    """A store, and workers that can be moved on it; both are gone afterwards.
+
+    Args:
+        code: The receiver.
+        plan: Says how many workers.
+        setting: With what.
+        folder: Where to make the store; None for memory, if it can be had.
+    """
     with contextlib.ExitStack() as stack:
-        site = Site(code, Settings(setting.journal, "off", BUSY_TIMEOUT))
+        site = Site(code, Settings(setting.journal, "off", BUSY_TIMEOUT), folder)
         stack.callback(site.close)
         waits = setting.locks == "wait"
         if setting.on == "greenlets":
