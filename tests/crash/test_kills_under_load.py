@@ -1,5 +1,11 @@
 """Workers killed at seeded moments of a race and started again: nothing is lost or doubled, or it is seen."""
 
+import contextlib
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
@@ -127,3 +133,45 @@ def test_nothing_stays_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     killed("immediate", kills=6, ids=10, phases=("spread",))
     assert list(tmp_path.iterdir()) == []
+
+
+RACE = """
+from oncebench.race import Policy, race
+from oncebench.receivers.loader import load
+from oncebench.stores.sqlite import Settings
+from oncebench.workload import Workload
+
+race(load("immediate"), Workload(seed=5, ids=400), Settings(synchronous="off"), Policy(kills=100))
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="looks at processes through /proc")
+def test_killed_coordinator_takes_restarted_workers_with_it(tmp_path: Path) -> None:
+    """Kill -9 when the first workers have died and come again: no process, no file."""
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    coordinator = subprocess.Popen([sys.executable, "-c", RACE], env=environment)
+    try:
+        eventually(lambda: len(list(tmp_path.glob("oncebench-*/worker-*-1.calls"))) >= 2)
+    finally:
+        coordinator.kill()
+        coordinator.wait()
+    eventually(lambda: not started_in(tmp_path))
+    eventually(lambda: not list(tmp_path.iterdir()))
+
+
+def started_in(temporary: Path) -> list[str]:
+    """Processes with that temporary folder."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                if f"TMPDIR={temporary}".encode() in (entry / "environ").read_bytes().split(b"\0"):
+                    found.append(entry.name)
+    return found
+
+
+def eventually(condition: Callable[[], bool], seconds: float = 40) -> None:
+    limit = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < limit, "it did not happen in time"
+        time.sleep(0.02)

@@ -1,6 +1,10 @@
 """Where a process can be killed: statements told from triggers, points in order, names by what was done."""
 
+from itertools import pairwise
 from signal import SIGKILL, SIGTERM
+
+from hypothesis import given
+from hypothesis import strategies as st
 
 from oncebench.crash.points import (
     AFTER_COMMIT,
@@ -47,6 +51,26 @@ def test_a_statement_that_runs_many_times_in_a_row() -> None:
     bare = steps("BEGIN", "ADD", "ADD", "ADD", "COMMIT")
     watched = steps("BEGIN", *["ADD"] * 9, "COMMIT")
     assert starts(bare, watched) == [0, 1, 4, 7, 10]
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("abc"), st.integers(1, 3), st.integers(1, 4)), max_size=6).filter(
+        lambda runs: all(one[0] != two[0] for one, two in pairwise(runs))
+    )
+)
+def test_statements_are_found_among_any_triggers(runs: list[tuple[str, int, int]]) -> None:
+    """Runs of one text, each statement of a run with as many steps: exactly the first of each is found."""
+    bare = steps(*[text for text, count, _ in runs for _ in range(count)])
+    watched = steps(*[text for text, count, each in runs for _ in range(count * each)])
+    expected: list[int] = []
+    index = 0
+    for _, count, each in runs:
+        expected += range(index, index + count * each, each)
+        index += count * each
+    found, fits = statements(bare, watched)
+    assert fits
+    assert [one.start for one in found] == expected
+    assert [one.end for one in found] == [*expected[1:], NEVER_COMES][: len(expected)]
 
 
 def test_runs_that_do_not_fit_count_every_step() -> None:

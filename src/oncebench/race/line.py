@@ -7,7 +7,7 @@ import os
 import socket
 import time
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,27 +66,43 @@ class Line:
         self._socket = socket.socket(fileno=descriptor)
         self._heard = self._socket.makefile("rb")
         self.opened = 0  # gates that need not be waited for
+        self._working = False
 
     def job(self, kind: type[_Job]) -> _Job:
         """Wait for the job."""
-        return kind(**json.loads(self._hear()))
+        job = kind(**json.loads(self._hear()))
+        self._working = True
+        return job
 
     def say(self, **message: object) -> None:
         """Tell the coordinator."""
-        self._socket.sendall(json.dumps(message).encode() + b"\n")
+        self._send(json.dumps(message).encode() + b"\n")
 
     def gate(self) -> None:
         """Wait until all are here, then for the moment that all were given, awake, so as not to miss it."""
         if self.opened:
             self.opened -= 1
             return
-        self._socket.sendall(b"@\n")
+        self._send(b"@\n")
         moment = int(self._hear())
         while time.perf_counter_ns() < moment:
             pass
 
+    def _send(self, data: bytes) -> None:
+        try:
+            self._socket.sendall(data)
+        except ConnectionError:
+            self._await_end()
+
     def _hear(self) -> bytes:
         heard = self._heard.readline()
         if not heard:
-            os._exit(1)
+            self._await_end()
         return heard
+
+    def _await_end(self) -> NoReturn:
+        """The coordinator is gone, or about to kill this process; `die_with` cleans up first."""
+        if not self._working:
+            os._exit(1)
+        while True:
+            time.sleep(60)
