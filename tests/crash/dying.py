@@ -96,6 +96,18 @@ class Polite:
         return immediate.receive(db, id, qty)
 
 
+class LikesRows:
+    """Right, with rows that are objects of a class."""
+
+    def connect(self, path: Path) -> sqlite3.Connection:
+        db = sqlite3.connect(path, timeout=5, isolation_level=None)
+        db.row_factory = sqlite3.Row
+        return db
+
+    def receive(self, db: sqlite3.Connection, id: str, qty: int) -> bool:
+        return immediate.receive(db, id, qty)
+
+
 class Notebook:
     """Right, without a database: the whole notebook is written anew beside the old one and takes its name."""
 

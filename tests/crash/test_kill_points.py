@@ -156,6 +156,13 @@ def test_every_statement_of_somebody_elses_receiver_is_a_point(name: str, first:
     assert named(result, "after commit before ACK").statement == "COMMIT"
 
 
+def test_a_row_factory_of_its_own() -> None:
+    """Does not come between the bench and what it reads over the receiver's connection."""
+    result = killed(dying("LikesRows"))
+    assert named(result, "after inbox insert").statement.startswith("INSERT")
+    assert result.verdict == "sound"
+
+
 def test_own_schema_and_exception() -> None:
     """What is committed is known from the state; the rest has no name, and is tried all the same."""
     result = killed(own("Ledger"))

@@ -109,7 +109,8 @@ class Watch:
         at = time.perf_counter_ns()
         listening, self.listening = self.listening, False
         try:
-            figures = self._db and self._db.execute(_FIGURES).fetchall()[0]
+            # A cursor made so has no row factory of the receiver's.
+            figures = self._db and sqlite3.Cursor(self._db).execute(_FIGURES).fetchall()[0]
         except sqlite3.Error:  # it has other tables, or is closed
             figures = None
         self.listening = listening
