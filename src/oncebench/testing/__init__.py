@@ -5,7 +5,25 @@ plays one schedule and is made for hypothesis, whose strategies are in `oncebenc
 pytest, the marker `once` and the fixture `once` do the first for you.
 """
 
-from oncebench.testing.asserting import assert_once, assert_schedule
-from oncebench.testing.exploring import Exploration, Setting, explore
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from oncebench.testing.asserting import assert_once, assert_schedule
+    from oncebench.testing.exploring import Exploration, Setting, explore
 
 __all__ = ["Exploration", "Setting", "assert_once", "assert_schedule", "explore"]
+
+
+def __getattr__(name: str) -> object:
+    # The pytest plugin lives in this package and is imported by every pytest run: it must not cost numpy.
+    if name in ("assert_once", "assert_schedule"):
+        from oncebench.testing import asserting
+
+        return getattr(asserting, name)
+    if name in __all__:
+        from oncebench.testing import exploring
+
+        return getattr(exploring, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
