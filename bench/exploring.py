@@ -27,7 +27,8 @@ from oncebench.explore.strategies import PCT, Random, Sample, play_chosen
 from oncebench.explore.views import Views
 from oncebench.receivers import loader
 from oncebench.stores.sqlite import Journal, Settings
-from oncebench.testing.exploring import Crewed, Setting, explore, judge, stage
+from oncebench.testing.exploration import Crewed, Setting
+from oncebench.testing.exploring import explore, judge, stage
 
 TURNS = 5
 DISK = Path(tempfile.gettempdir())

@@ -5,7 +5,8 @@ from oncebench.explore.plan import Plan
 from oncebench.explore.run import Run
 from oncebench.explore.strategies import play_told
 from oncebench.messages import NEVER, Outcome
-from oncebench.testing.exploring import Setting, play
+from oncebench.testing.exploration import Setting
+from oncebench.testing.exploring import play
 
 
 def replayed(target: str, schedule: list[str], setting: Setting) -> Run:

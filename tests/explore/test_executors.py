@@ -9,7 +9,8 @@ from oncebench.explore.play import Play
 from oncebench.explore.strategies import Random, play_chosen, play_told
 from oncebench.explore.views import Views
 from oncebench.stores.sqlite import Journal
-from oncebench.testing.exploring import JOURNALS, LOCKS, Crewed, Locks, Setting, stage, taken
+from oncebench.testing.exploration import JOURNALS, LOCKS, Crewed, Locks, Setting
+from oncebench.testing.exploring import stage, taken
 
 DEATHS, CONFLICTS = 3, 20
 """Schedules for each receiver, journal mode and way to meet a lock: some hundreds in all. A death costs the

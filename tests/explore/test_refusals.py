@@ -16,7 +16,8 @@ from oncebench.explore.site import FOLDER
 from oncebench.explore.strategies import play_told
 from oncebench.messages import BadInput
 from oncebench.testing import explore
-from oncebench.testing.exploring import Exploration, play
+from oncebench.testing.exploration import Exploration
+from oncebench.testing.exploring import play
 
 from . import receivers_that_cannot as cannot
 

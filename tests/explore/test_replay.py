@@ -10,7 +10,8 @@ from oncebench.explore.plan import Plan, moves
 from oncebench.explore.strategies import play_chosen, play_told, with_preemptions
 from oncebench.explore.timeline import as_data, timeline
 from oncebench.messages import BadInput
-from oncebench.testing.exploring import USUAL, Setting, play
+from oncebench.testing.exploration import USUAL, Setting
+from oncebench.testing.exploring import play
 
 MAIN = """
 import sys

@@ -13,7 +13,7 @@ from oncebench.messages import BadInput
 
 if TYPE_CHECKING:
     from oncebench.explore.strategies import Strategy
-    from oncebench.testing.exploring import Exploration
+    from oncebench.testing.exploration import Exploration
 
 LOCKS = ("error", "wait")
 JOURNALS = ("wal", "delete")

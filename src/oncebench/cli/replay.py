@@ -33,7 +33,8 @@ def replay(
     from oncebench.cli.values import one_of
     from oncebench.explore.plan import Plan, moves
     from oncebench.explore.strategies import play_told
-    from oncebench.testing.exploring import Setting, play, taken
+    from oncebench.testing.exploration import Setting
+    from oncebench.testing.exploring import play, taken
 
     one_of([locks], LOCKS, "--locks")
     one_of([journal], JOURNALS, "--journal")

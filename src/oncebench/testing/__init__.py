@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from oncebench.testing.asserting import assert_once, assert_schedule
-    from oncebench.testing.exploring import Exploration, Setting, explore
+    from oncebench.testing.exploration import Exploration, Setting
+    from oncebench.testing.exploring import explore
 
 __all__ = ["Exploration", "Setting", "assert_once", "assert_schedule", "explore"]
 
@@ -22,8 +23,12 @@ def __getattr__(name: str) -> object:
         from oncebench.testing import asserting
 
         return getattr(asserting, name)
-    if name in __all__:
-        from oncebench.testing import exploring
+    if name == "explore":
+        from oncebench.testing.exploring import explore
 
-        return getattr(exploring, name)
+        return explore
+    if name in __all__:
+        from oncebench.testing import exploration
+
+        return getattr(exploration, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -8,7 +8,7 @@ from oncebench.audit import Verdict
 from oncebench.explore.plan import Plan
 from oncebench.explore.strategies import Choose, play_chosen, play_told
 from oncebench.testing import exploring
-from oncebench.testing.exploring import USUAL, Exploration, Failure, Setting
+from oncebench.testing.exploration import USUAL, Exploration, Failure, Setting, on_schedule
 from oncebench.testing.telling import covered, explained
 
 
@@ -53,7 +53,7 @@ def assert_schedule(receive: Any, plan: Plan, choose: Choose, setting: Setting =
     __tracebackhide__ = True
     run, findings = exploring.play(receive, plan, lambda play: play_chosen(play, choose), setting, True)
     if findings.violations:
-        violation = exploring.on_schedule(findings.violations[0], run)
+        violation = on_schedule(findings.violations[0], run)
         name = exploring.taken(receive).name
         raise AssertionError(_message(receive, name, run, Failure(violation, run, setting, 1), ""))
 

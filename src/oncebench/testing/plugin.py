@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from oncebench.testing.exploring import Exploration
+    from oncebench.testing.exploration import Exploration
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from oncebench.explore.plan import Plan
 from oncebench.explore.strategies import Choose, with_preemptions
 from oncebench.messages import MAX_QTY, Delivery
-from oncebench.testing.exploring import JOURNALS, LOCKS, Setting
+from oncebench.testing.exploration import JOURNALS, LOCKS, Setting
 
 MOST_STEPS = 40
 """Steps among which preemptions are drawn."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from oncebench.explore.timeline import timeline
 from oncebench.messages import NEVER, Operation, Outcome
-from oncebench.testing.exploring import Exploration, Failure, Part
+from oncebench.testing.exploration import Exploration, Failure, Part
 
 if TYPE_CHECKING:
     from rich.text import Text
