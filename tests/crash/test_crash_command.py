@@ -109,9 +109,9 @@ def test_table_and_saved_form(bench: Bench) -> None:
     [folder] = bench.out.iterdir()
     lines = out.splitlines()
     [line] = [line for line in lines if line.startswith("immediate  ")]
-    assert line.split() == ["immediate", *["0", "0", "True", "7"] * 3, *["1", "7", "False", "7"] * 2]
+    assert line.split() == ["immediate", *["0", "0", "T", "7"] * 3, *["1", "7", "F", "7"] * 2]
     [line] = [line for line in lines if line.startswith("id_first  ")]
-    assert line.split()[:9] == ["id_first", "1", "0", "False", "0", "1", "7", "False", "7"]
+    assert line.split()[:9] == ["id_first", "1", "0", "F", "0", "1", "7", "F", "7"]
     assert "found lost: after 1 of" in out
     assert max(len(line) for line in lines if "again:" not in line and "saved:" not in line) <= 80
     assert "immediate: sound as declared" in out

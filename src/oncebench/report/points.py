@@ -13,7 +13,7 @@ from oncebench.results.schema import Point, RunResult, VariantResult
 
 _COLOURS = {"sound": "green", "broken": "red", "unknown": "yellow"}
 _SAYS = {"applied": "True", "duplicate": "False", "conflict": "Conflict"}
-_KEY = "Rows and total after the kill, what 7/7 was told then, the total at the end."
+_KEY = "Rows and total after the kill; what 7/7 was told then (True, False, Conflict);\nthe total at the end."
 _NAMED = {
     "after inbox insert": "after inbox\ninsert",
     "after total update": "after total\nupdate",
@@ -62,8 +62,10 @@ def _find(variant: VariantResult, journal: str, name: str) -> Point | None:
 def _cell(point: Point | None) -> tuple[str, str]:
     if point is None:
         return "-", "dim"
-    told = f"{_figures(point.rows, point.total)} {_told(point.redelivered)} {_number(point.total_at_end)}"
-    return told, _COLOURS[point.verdict]
+    told = _told(point.redelivered)
+    letter = told[0] if told in _SAYS.values() else told
+    end = _number(point.total_at_end)
+    return f"{_figures(point.rows, point.total)} {letter} {end}", _COLOURS[point.verdict]
 
 
 def _all(variant: VariantResult) -> Table:
