@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import signal
 import socket
@@ -173,6 +174,29 @@ def test_receiver_that_never_succeeds(tmp_path: Path) -> None:
     assert "gave up after 0.5 s" in done.stdout
     assert "found stuck" in done.stdout
     assert ", 0 effects" in done.stdout
+
+
+def test_store_that_another_program_locks(tmp_path: Path) -> None:
+    """For longer than the publisher's patience: unknown, said why, exit code 3, nothing left running."""
+    store = tmp_path / "kept.db"
+    process = subprocess.Popen(
+        [*COMMAND, "immediate", "--messages", "200", "--pause", "20ms", "--kills", "0", "--give-up", "1s",
+         "--db", "kept.db", "-q"],
+        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    rows = 0
+    while rows < 3:
+        assert process.poll() is None
+        with contextlib.suppress(sqlite3.OperationalError):
+            reader = sqlite3.connect(f"file:{store}?mode=ro", uri=True)
+            with contextlib.closing(reader) as db:
+                (rows,) = db.execute("SELECT count(*) FROM inbox").fetchone()
+    with contextlib.closing(sqlite3.connect(store, isolation_level=None, timeout=30)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 3, out + err
+    assert "kept.db is locked by another program: no verdict can rest on this" in out
+    assert "gave up after 1 s" in out
 
 
 def test_retention(tmp_path: Path) -> None:

@@ -157,6 +157,25 @@ def test_child_that_somebody_else_kills(running: Running, tmp_path: Path, role: 
     running.assert_clean()
 
 
+def test_what_a_receiver_starts_goes_with_it(running: Running, tmp_path: Path) -> None:
+    """A forked child holds its server's line open; the server's death is noticed all the same."""
+    (tmp_path / "own.py").write_text(
+        "import os, time\n"
+        "from oncebench.receivers import immediate\n"
+        "def receive(db, id, qty):\n"
+        "    if not os.fork():\n"
+        "        time.sleep(10_000)\n"
+        "    return immediate.receive(db, id, qty)\n"
+    )
+    process = running.start(
+        "own.py:receive", "--messages", "4", "--faults", "3", "--kills", "6", "--servers", "1", "-q"
+    )
+    out, err = process.communicate(timeout=90)
+    assert process.returncode == 0, out + err
+    assert "sound as declared" in out
+    running.assert_clean()
+
+
 def test_retention_after_kill_9(running: Running) -> None:
     """The same for the other way of running."""
     process = running.start("pruned", "--retain", "5000", "-q")

@@ -183,7 +183,7 @@ def test_proxy_of_the_environment_is_not_asked(
     assert shop.state.total == 7
 
 
-def test_payload_goes_out_as_it_is_spelled(box: Outbox, warehouse: Make) -> None:
+def test_payload_goes_out_as_it_is_spelled(box: Outbox, warehouse: Make, tmp_path: Path) -> None:
     """And comes back as a duplicate in another spelling, as a conflict with other content."""
     shop = warehouse("structured")
     box.put("snack-7", 7, 1, '{"price": 1.50, "name": "nuts"}')
@@ -191,9 +191,11 @@ def test_payload_goes_out_as_it_is_spelled(box: Outbox, warehouse: Make) -> None
     box.put("snack-7", 7, 1, '{"name": "nuts", "price": 1.51}')
     box.put("snack-7", 7, 2, '{"name": "nuts", "price": 1.50}')
     box.put("snack-8", 7, 1, '{"price": 1.50, "name": "nuts"}')
-    Publisher(box, shop.url, QUICK).run()
+    Publisher(box, shop.url, QUICK, log=Log(tmp_path / "log", "publisher")).run()
     assert [row.state for row in box.rows()] == ["done", "done", "conflict", "conflict", "done"]
     assert shop.state.total == 14
+    assert b"snack-8" in (tmp_path / "log").read_bytes()
+    assert b"nuts" not in (tmp_path / "log").read_bytes() + shop.log.read_bytes()
 
 
 def test_hostile_header_for_retry_after(box: Outbox) -> None:

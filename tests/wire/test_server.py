@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import socket
 import sqlite3
@@ -200,6 +201,27 @@ def test_request_that_is_cut_off_changes_nothing(warehouse: Make, client: httpx.
             line.sendall(head + rest)
     assert post(client, shop, "b", 2)[0] == 200
     assert list(shop.state.inbox) == [("b", 2)]
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [
+        b"\0\0\0\0\r\n\r\n",
+        b"GET\r\n\r\n",
+        b"POST / HTTP/9\r\n\r\n",
+        b"x" * 200_000,
+        b"\x16\x03\x01\x02\x00\r\n\r\n",
+    ],
+)
+def test_what_is_no_http(warehouse: Make, client: httpx.Client, garbage: bytes) -> None:
+    """Refused or cut off; the next request is served as ever."""
+    shop = warehouse()
+    with socket.create_connection(("127.0.0.1", shop.port), timeout=10) as line, contextlib.suppress(OSError):
+        line.sendall(garbage)
+        line.shutdown(socket.SHUT_WR)
+        assert not line.recv(65536).startswith(b"HTTP/1.1 2")
+    assert post(client, shop, "a", 1)[0] == 200
+    assert shop.state.total == 1
 
 
 def test_locked_by_another_program(warehouse: Make, client: httpx.Client) -> None:

@@ -141,7 +141,7 @@ def campaign(
         plan: What is sent, and what goes wrong.
         setting: With what.
         store: Where the store goes, and stays; in a temporary folder if not given.
-        keep_log: Where the log goes, and stays.
+        keep_log: Where the log goes, and stays; behind what is there already.
         progress: Called a few times a second with rows that are settled, and all.
 
     Raises:
@@ -159,7 +159,7 @@ def campaign(
         folder = Path(name)
         events = keep_log or folder / "events.jsonl"
         try:
-            events.write_bytes(b"")
+            events.open("ab").close()
         except OSError as error:
             raise BadInput(
                 f"cannot write the log {events}: {error.strerror}: name another with --log"
@@ -192,6 +192,7 @@ class _Run:
         self._servers: list[Child] = []
         self._started = Counter[str]()
         self._outbox_path = folder / "outbox.db"
+        self._first_event = events.stat().st_size
 
     def run(self) -> Campaign:
         campaign = self._campaign
@@ -211,7 +212,7 @@ class _Run:
             campaign.notes.append(f"no verdict can rest on this: {error}")
         finally:
             outbox.close()
-        read_log(campaign, list(log.read(self._events)))
+        read_log(campaign, list(log.read(self._events, self._first_event)))
         self._observe()
         return campaign
 

@@ -45,9 +45,9 @@ class Log:
             self._file = None
 
 
-def read(path: Path) -> Iterator[dict[str, Any]]:
-    """Every whole line; a writer that the disk had no room for may have left half of one."""
-    for line in path.read_bytes().split(b"\n")[:-1]:
+def read(path: Path, start: int = 0) -> Iterator[dict[str, Any]]:
+    """Every whole line from an offset; a writer that the disk had no room for may have left half of one."""
+    for line in path.read_bytes()[start:].split(b"\n")[:-1]:
         try:
             yield json.loads(line)
         except ValueError:

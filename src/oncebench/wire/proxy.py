@@ -153,10 +153,7 @@ class Proxy:
         try:
             writer.write(request)
             await writer.drain()
-            answer = await reader.read(_MOST)
-            while more := await reader.read(_MOST):
-                answer += more
-            return answer
+            return await _answer_of(reader)
         finally:
             writer.close()
 
@@ -177,6 +174,13 @@ async def _request(reader: asyncio.StreamReader) -> bytes | None:
     body = await reader.readexactly(int(length[1]) if length else 0)
     kept = re.sub(rb"(?im)^connection:.*\r\n", b"", head)
     return kept[:-2] + b"Connection: close\r\n\r\n" + body
+
+
+async def _answer_of(reader: asyncio.StreamReader) -> bytes:
+    """The whole answer, by its length: a child of the server may hold the line open."""
+    head = await reader.readuntil(b"\r\n\r\n")
+    length = re.search(rb"(?im)^content-length: *([0-9]{1,9})\r$", head)
+    return head + (await reader.readexactly(int(length[1])) if length else await reader.read(_MOST))
 
 
 def _id(request: bytes) -> bytes:
