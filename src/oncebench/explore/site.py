@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import shutil
 import sqlite3
 import tempfile
 from collections.abc import Callable
@@ -14,6 +13,7 @@ from typing import Any
 
 from oncebench.messages import State, Witness
 from oncebench.receivers.loader import Receiver
+from oncebench.stores.folder import Folder
 from oncebench.stores.sqlite import Settings
 
 _SIDE_FILES = ("", "-journal", "-wal", "-shm")
@@ -80,10 +80,10 @@ class Site:
         prefix = f"{FOLDER}{os.getpid()}-"
         place = folder or (_FAST if _FAST.is_dir() else Path(tempfile.gettempdir()))
         try:
-            self._folder = Path(tempfile.mkdtemp(prefix=prefix, dir=place))
+            self._folder = Folder(prefix, place)
         except OSError:
-            self._folder = Path(tempfile.mkdtemp(prefix=prefix))
-        self.path = self._folder / "store.db"
+            self._folder = Folder(prefix)
+        self.path = self._folder.path / "store.db"
         self.token = ""
         self._clean = self._seen = -1
         self._ours = receiver.own_setup is None and receiver.own_observe is None
@@ -100,7 +100,7 @@ class Site:
         observer = getattr(self, "_observer", None)
         if observer is not None:
             observer.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._folder.close()
 
     def renew(self, disconnect: Callable[[], None]) -> Reading:
         """Make the store as new for the next schedule, and say how that reads.
