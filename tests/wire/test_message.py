@@ -152,7 +152,8 @@ def test_two_numbers_are_never_taken_for_one(value: object) -> None:
 
 
 def test_depth_limit_is_inclusive() -> None:
-    """So many within each other, and no more."""
+    """So many within each other, and no more; brackets in texts do not count."""
+    strict_json(b'["' + b"[" * 99 + b'\\"' + b"{" * 99 + b'"]')
     strict_json(b"[" * MAX_DEPTH + b"]" * MAX_DEPTH)
     with pytest.raises(Malformed):
         strict_json(b"[" * (MAX_DEPTH + 1) + b"]" * (MAX_DEPTH + 1))

@@ -26,6 +26,8 @@ JSON_MEDIA = re.compile(r'application/json\s*(;\s*charset\s*=\s*"?utf-8"?\s*)?',
 """The one media type that is spoken, in requests and answers."""
 _MOST_DIGITS = 40
 _MAX_EXACT = 2**53 - 1  # beyond it, whole numbers of two spellings may be one double
+_TEXT = re.compile(r'"(?:[^"\\]|\\.)*"?', re.DOTALL)
+_BRACKET = re.compile(r"[][{}]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -122,6 +124,7 @@ def strict_json(data: bytes) -> Any:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise Malformed("it is not UTF-8") from error
+    _check_depth(text)
     try:
         found = json.loads(
             text,
@@ -132,10 +135,17 @@ def strict_json(data: bytes) -> Any:
         )
     except json.JSONDecodeError as error:
         raise Malformed(f"it is not JSON: {error.msg} at character {error.pos}") from error
-    except RecursionError as error:
-        raise Malformed(f"it is nested deeper than {MAX_DEPTH}") from error
-    _check_texts(found, MAX_DEPTH)
+    _check_texts(found)
     return found
+
+
+def _check_depth(text: str) -> None:
+    """Before it is read: how deep Python's reader can go differs from version to version."""
+    depth = 0
+    for bracket in _BRACKET.findall(_TEXT.sub("", text)):
+        depth += 1 if bracket in "[{" else -1
+        if depth > MAX_DEPTH:
+            raise Malformed(f"it is nested deeper than {MAX_DEPTH}")
 
 
 def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -163,18 +173,17 @@ def _whole(digits: str) -> int:
     return int(digits)
 
 
-def _check_texts(value: object, depth: int) -> None:
+def _check_texts(value: object) -> None:
     if isinstance(value, str):
         if _SURROGATE.search(value):
             raise Malformed("a text contains half of a surrogate pair")
-    elif isinstance(value, dict | list):
-        if depth == 0:
-            raise Malformed(f"it is nested deeper than {MAX_DEPTH}")
+    elif isinstance(value, list):
         for inner in value:
-            _check_texts(inner, depth - 1)
-        if isinstance(value, dict):
-            for inner in value.values():
-                _check_texts(inner, depth - 1)
+            _check_texts(inner)
+    elif isinstance(value, dict):
+        for name, inner in value.items():
+            _check_texts(name)
+            _check_texts(inner)
 
 
 def _check_numbers(value: object) -> None:
