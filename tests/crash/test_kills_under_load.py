@@ -159,6 +159,70 @@ def test_killed_coordinator_takes_restarted_workers_with_it(tmp_path: Path) -> N
     eventually(lambda: not list(tmp_path.iterdir()))
 
 
+STOPS = """
+import sys, time
+from pathlib import Path
+from oncebench import State
+from oncebench.race import Policy, race
+from oncebench.receivers import immediate
+from oncebench.receivers.loader import load
+from oncebench.stores import sqlite
+from oncebench.workload import Workload
+
+reads = 0
+
+def observe(path):
+    global reads
+    reads += 1
+    if reads == 3:  # after the warm-up twice; now the workers are gone
+        print("now", flush=True)
+        time.sleep(600)
+    return sqlite.read_state(path)
+
+class Stops:
+    observe = staticmethod(observe)
+    receive = staticmethod(immediate.receive)
+
+if __name__ == "__main__":
+    race(load(f"{sys.argv[1]}:Stops"), Workload(ids=4), sqlite.Settings(synchronous="off"), Policy())
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="looks at processes through /proc")
+def test_coordinator_killed_while_no_worker_is_alive(tmp_path: Path) -> None:
+    """Kill -9 between the race and the drain: the folder goes all the same, and so does its keeper."""
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    script = tmp_path / "stops.py"
+    script.write_text(STOPS)
+    coordinator = subprocess.Popen(
+        [sys.executable, str(script), str(script)],
+        env={**os.environ, "TMPDIR": str(temporary)},
+        stdout=subprocess.PIPE,
+    )
+    try:
+        assert coordinator.stdout is not None
+        assert coordinator.stdout.readline() == b"now\n"
+        assert keepers(temporary)
+        eventually(lambda: started_in(temporary) == [str(coordinator.pid)])
+    finally:
+        coordinator.kill()
+        coordinator.communicate()
+    eventually(lambda: not list(temporary.iterdir()))
+    eventually(lambda: not keepers(temporary))
+
+
+def keepers(temporary: Path) -> list[str]:
+    """Processes that were told to look after a folder in there."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                if f"{temporary}/oncebench-".encode() in (entry / "cmdline").read_bytes():
+                    found.append(entry.name)
+    return found
+
+
 def started_in(temporary: Path) -> list[str]:
     """Processes with that temporary folder."""
     found = []

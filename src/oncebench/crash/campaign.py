@@ -114,7 +114,7 @@ def crash(
     """
     folder = Path(tempfile.mkdtemp(prefix="oncebench-"))
     try:
-        with Crew(deadline, lambda done: None, "oncebench.crash.worker") as crew:
+        with Crew(folder, deadline, lambda done: None, "oncebench.crash.worker") as crew:
             return _Campaign(receiver, successor or receiver, settings, seed, folder, crew).run(
                 signals, progress
             )
@@ -143,8 +143,6 @@ class _Campaign:
 
     def run(self, signals: Sequence[signal.Signals], progress: Callable[[int, int], None]) -> Crash:
         try:
-            # Between two deaths no worker is alive: somebody must be, to clean up if this process is killed.
-            self._crew.start([self._job(self._folder, _VICTIM, [], keeping=True)])
             found, names = self._rehearse(signals)
             for start in range(0, len(found), _AT_ONCE):
                 progress(start, len(found))
@@ -307,7 +305,6 @@ class _Campaign:
         deliveries: list[Delivery],
         *,
         serving: bool = False,
-        keeping: bool = False,
         tells: bool = False,
     ) -> CrashJob:
         return CrashJob(
@@ -320,7 +317,6 @@ class _Campaign:
             seed=self._seed,
             phases=[[False, False, False, [[each.id, each.qty] for each in deliveries]]],
             serving=serving,
-            keeping=keeping,
             tells=tells,
         )
 

@@ -40,7 +40,6 @@ class CrashJob(Job):
     """What one process is to do; `dies_in` says in which of its deliveries a worker dies.
 
     Attributes:
-        keeping: Do nothing but wait until the coordinator is gone, and remove the folder then.
         tells: Say each step of SQLite.
         place: Where to die; empty for nowhere.
         start: The step after which to die.
@@ -48,7 +47,6 @@ class CrashJob(Job):
         signal: The number to die by.
     """
 
-    keeping: bool = False
     tells: bool = False
     place: str = ""
     start: int = -1
@@ -202,11 +200,8 @@ def main() -> None:
     """Do the job that comes over the line."""
     line, life = Line(int(sys.argv[1])), int(sys.argv[2])
     job = line.job(CrashJob)
-    everything = job.folder if job.keeping else str(Path(job.folder).parent)
+    everything = str(Path(job.folder).parent)  # the job's own folder is that of one case
     threading.Thread(target=die_with, args=(life, everything), daemon=True).start()
-    if job.keeping:
-        line.say(said="ready", effective=None)
-        threading.Event().wait()
     sys.path[:] = job.import_path
     signal.signal(signal.SIGTERM, _stop)
     watch = Watch(job, line)

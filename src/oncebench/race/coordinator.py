@@ -165,7 +165,7 @@ class _Coordinator:
         self._deaths = [[warm_up + n for n in ones] for ones in deaths]
         workers: list[Member] = []
         try:
-            with Crew(race.policy.deadline, lambda done: self._progress(done, planned)) as crew:
+            with Crew(self._folder, race.policy.deadline, lambda done: self._progress(done, planned)) as crew:
                 if self._receiver.serve is not None:
                     crew.start([self._job(race.workload.workers + 1, [], serving=True)])
                 workers = crew.start([self._job(w, race.phases) for w in range(race.workload.workers)])
