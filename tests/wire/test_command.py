@@ -15,9 +15,10 @@ from typing import Any
 import httpx
 import pytest
 
+from oncebench import cli
 from oncebench.wire import log
 
-COMMAND = [sys.executable, str(Path(__file__).parent / "command.py"), "wire"]
+COMMAND = [sys.executable, "-m", "oncebench", "wire"]
 QUICK = ("--messages", "4", "--faults", "6", "--kills", "2", "--servers", "1")
 
 
@@ -61,15 +62,29 @@ BAD = [
 
 
 @pytest.mark.parametrize(("arguments", "sentence"), BAD, ids=[" ".join(a) for a, _ in BAD])
-def test_bad_input(arguments: list[str], sentence: str, tmp_path: Path) -> None:
+def test_bad_input(
+    arguments: list[str],
+    sentence: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     """One sentence on standard error, exit code 2, and nothing but perhaps an empty outbox is made."""
     (tmp_path / "note.txt").write_text("not a database, but long enough to be looked at as one. " * 20)
-    done = wire(*arguments, cwd=tmp_path)
-    assert done.returncode == 2, done.stdout + done.stderr
-    assert sentence in done.stderr
-    assert done.stderr.startswith("oncebench: ")
-    assert done.stderr.count("\n") == 1
-    assert done.stdout == ""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["oncebench", "wire", *arguments])
+    handler = signal.getsignal(signal.SIGTERM)
+    try:
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+    finally:
+        signal.signal(signal.SIGTERM, handler)
+    out, err = capsys.readouterr()
+    assert ended.value.code == 2, out + err
+    assert sentence in err
+    assert err.startswith("oncebench: ")
+    assert err.count("\n") == 1
+    assert out == ""
     assert {path.name for path in tmp_path.iterdir()} <= {"note.txt", "box.db"}
 
 
@@ -280,11 +295,11 @@ def test_publisher_by_hand_against_a_warehouse_that_is_killed(tmp_path: Path) ->
 
 
 def test_help_does_not_pay_for_the_server() -> None:
-    """Neither --help nor another command imports what only wire needs."""
+    """Asking how it works imports nothing that only working needs."""
     script = (
         "import sys; sys.argv[1:] = ['wire', '--help']\n"
-        "import runpy\n"
-        f"try: runpy.run_path({str(Path(__file__).parent / 'command.py')!r}, run_name='__main__')\n"
+        "from oncebench.cli import main\n"
+        "try: main()\n"
         "except SystemExit as stop: assert not stop.code\n"
         "heavy = {'starlette', 'uvicorn', 'httpx', 'numpy', 'rfc8785', 'asyncio'} & set(sys.modules)\n"
         "assert not heavy, heavy\n"

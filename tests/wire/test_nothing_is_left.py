@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-COMMAND = [sys.executable, str(Path(__file__).parent / "command.py"), "wire"]
+COMMAND = [sys.executable, "-m", "oncebench", "wire"]
 LONG = ("immediate", "--messages", "400", "--pause", "20ms", "-q")
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self").exists(), reason="looks at processes through /proc")
