@@ -12,12 +12,12 @@ import sqlite3
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from oncebench.messages import CALL_BITS, NEVER, BadInput, History, Operation, Outcome, State
+from oncebench.messages import BadInput, History, State
 from oncebench.receivers.loader import Receiver
 from oncebench.stores import sqlite
 from oncebench.wire import log, loopback
@@ -25,9 +25,8 @@ from oncebench.wire.outbox import Outbox, Row
 from oncebench.wire.plan import Plan
 from oncebench.wire.process import Child, Kill, Processes, end
 from oncebench.wire.publisher import Patience
+from oncebench.wire.reading import calls, conclusions
 
-PUBLISHER = 0
-"""The worker that stands for the publisher in a history; connections of servers count from 1."""
 _TICK = 0.1
 _FINISH = 10.0  # seconds for the proxy to bring through what it has
 _MOST_RESTARTS = 2_000
@@ -364,13 +363,10 @@ def _is_locked(store: Path) -> bool:
 
 def read_log(campaign: Campaign, lines: list[dict[str, Any]]) -> None:
     """Fill in calls and conclusions from what every process wrote down."""
-    calls = {line["call"]: line for line in lines if line["event"] == "received"}
-    answers = {line["call"]: line for line in lines if line["event"] == "answered"}
-    operations = [_operation(line, answers.get(call)) for call, line in calls.items()]
-    operations.sort(key=lambda operation: operation.invoked)
+    operations = calls(lines)
     campaign.calls = len(operations)
     campaign.stuck = [len(operations) + n for n, row in enumerate(campaign.outbox) if row.state == "pending"]
-    operations += _conclusions(campaign.outbox, lines)
+    operations += conclusions(campaign.outbox, lines)
     campaign.history = History.of(operations)
     campaign.requests = Counter(line["id"] for line in lines if line["event"] == "sent")
     campaign.met = Counter(
@@ -381,43 +377,3 @@ def read_log(campaign: Campaign, lines: list[dict[str, Any]]) -> None:
         Dead(dead.who, dead.point, dead.at, next((at - dead.at for at in proofs if at > dead.at), None))
         for dead in campaign.deaths
     ]
-
-
-def _operation(received: dict[str, Any], answered: dict[str, Any] | None) -> Operation:
-    call = received["call"]
-    return Operation(
-        worker=call >> CALL_BITS,
-        id=received["id"],
-        qty=received["qty"],
-        invoked=received["at"],
-        completed=NEVER if answered is None else answered["at"],
-        outcome=Outcome.INDETERMINATE if answered is None else Outcome[answered["outcome"].upper()],
-        detail="killed" if answered is None else answered["detail"],
-        left_open=answered is not None and answered["left_open"],
-        delivery=call & ((1 << CALL_BITS) - 1),
-        call=call,
-    )
-
-
-def _conclusions(outbox: list[Row], lines: list[dict[str, Any]]) -> Iterator[Operation]:
-    """What the publisher believes of each row, from its first request to the answer that it believed."""
-    sent: dict[int, int] = {}
-    proved: dict[int, int] = {}
-    for line in lines:
-        if line["event"] == "sent":
-            sent.setdefault(line["seq"], line["at"])
-        elif line["event"] == "proved":
-            proved[line["seq"]] = line["at"]
-    meaning = {"done": Outcome.DUPLICATE, "conflict": Outcome.CONFLICT, "pending": Outcome.INDETERMINATE}
-    for row in outbox:
-        yield Operation(
-            worker=PUBLISHER,
-            id=row.id,
-            qty=row.qty,
-            invoked=sent.get(row.seq, 0),
-            completed=NEVER if row.state == "pending" else proved[row.seq],
-            outcome=meaning[row.state],
-            detail="never proven" if row.state == "pending" else "",
-            delivery=row.seq,
-            call=row.seq,
-        )
