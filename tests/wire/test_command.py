@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import signal
 import socket
@@ -14,8 +15,12 @@ from typing import Any
 
 import httpx
 import pytest
+from rich.console import Console
 
 from oncebench import cli
+from oncebench.report.wired import render
+from oncebench.results.files import load_as
+from oncebench.results.wired import WireRun
 from oncebench.wire import log
 
 COMMAND = [sys.executable, "-m", "oncebench", "wire"]
@@ -162,6 +167,16 @@ def test_tables_and_the_line_that_runs_it_again(tmp_path: Path) -> None:
     quiet = wire(*again[0].removeprefix("again: oncebench wire ").split(), "-q", cwd=tmp_path)
     assert quiet.stderr == ""
     assert quiet.stdout.splitlines()[0].startswith("immediate: sound as declared · tried: ")
+
+
+def test_reference_campaign_is_as_declared_and_fits_a_terminal() -> None:
+    """The committed one: every verdict is the declared one, and no figure is cut off."""
+    run = load_as(Path(__file__).parents[2] / "results" / "reference-wire", WireRun)
+    assert all(variant.verdict == variant.expected_verdict for variant in run.variants)
+    assert {variant.verdict for variant in run.variants} == {"sound", "broken"}
+    console = Console(width=80, record=True, file=io.StringIO())
+    console.print(render(run))
+    assert "…" not in console.export_text()
 
 
 def test_nothing_that_went_wrong_is_no_proof(tmp_path: Path) -> None:

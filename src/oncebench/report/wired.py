@@ -13,11 +13,15 @@ from oncebench.results.wired import Reckoning, Retention, WireRun, WireVariant
 
 _COLOURS = {"sound": "green", "broken": "red", "unknown": "yellow"}
 _MOST_LINES = 5
+_MOST_COLUMNS = 3  # that go beside their labels in 80 columns
 
 
 def render(run: WireRun) -> RenderableType:
     """Everything that `oncebench wire` prints."""
-    parts: list[RenderableType] = [_heading(run), Text(), _table(run.variants)]
+    parts: list[RenderableType] = [_heading(run)]
+    for first in range(0, len(run.variants), _MOST_COLUMNS):
+        parts += [Text(), _table(run.variants[first : first + _MOST_COLUMNS])]
+    parts.append(Text())
     for variant in run.variants:
         parts += list(_evidence(variant))
         if variant.retention is not None:
