@@ -107,3 +107,29 @@ def ignores_a_refused_commit(db: sqlite3.Connection, id: str, qty: int) -> bool:
     with contextlib.suppress(sqlite3.OperationalError):
         db.execute("COMMIT")
     return new
+
+
+class Unspeakable(Exception):
+    """Cannot say its message, nor whether it has a cause."""
+
+    def __str__(self) -> str:
+        raise RuntimeError
+
+    def __bool__(self) -> bool:
+        raise RuntimeError
+
+
+def raises_the_unspeakable(db: sqlite3.Connection, id: str, qty: int) -> bool:
+    """Once for each id; the message has half a surrogate."""
+    if immediate.receive(db, id, qty):
+        raise Unspeakable
+    raise ValueError("bad \udcff name \x1b[31m")
+
+
+def forks_with_a_connection(db: sqlite3.Connection, id: str, qty: int) -> bool:
+    """SQLite forbids to carry a connection over a fork."""
+    child = os.fork()
+    if not child:
+        os._exit(0)
+    os.waitpid(child, 0)
+    return immediate.receive(db, id, qty)

@@ -494,8 +494,8 @@ def test_a_row_of_unknown_origin_accuses_nobody_of_knowing_it_early() -> None:
     """A connection of the receiver's own recorded it first, a known call rewrote it later."""
     calls = op(APPLIED, at=(1, 30), call=1), op(DUPLICATE, at=(2, 10), call=2)
     early = recorded(-1, at=0)
-    assert Run(calls, state(7, {"a": 7}, early, recorded(1, at=20), effect(1))).audit().counts == {}
-    counts = Run(calls, state(7, {"a": 7}, recorded(1, at=20), effect(1))).audit().counts
+    assert Run(calls, state(7, {"a": 7}, early, recorded(1, at=20), effect(1, at=5))).audit().counts == {}
+    counts = Run(calls, state(7, {"a": 7}, recorded(1, at=20), effect(1, at=5))).audit().counts
     assert counts == {Kind.WRONG_ANSWER: 1}
 
 
@@ -720,3 +720,11 @@ def test_effects_under_ids_that_nobody_delivers_are_the_callers() -> None:
     [violation] = [v for v in findings.violations if v.kind is Kind.DOUBLE_APPLY]
     assert violation.id == "a"
     assert len(violation.operations) == 2
+
+
+def test_known_before_the_effect_is_a_wrong_answer() -> None:
+    """A row is committed, a duplicate told so, and the effect comes later: a crash between would lose it."""
+    calls = op(APPLIED, 7, call=0, at=(1, 40)), op(DUPLICATE, 7, call=1, at=(5, 12))
+    for moment, kinds in ((10, {}), (30, {Kind.WRONG_ANSWER: 1})):
+        seen = [recorded(0, 7, at=8), effect(0, 7, at=moment)]
+        assert Run(calls, state(7, {"a": 7}, *seen)).audit().counts == kinds

@@ -30,7 +30,7 @@ def foreign(folder: Path) -> None:
     (folder / "mine.py").write_text("def two(db, id): ...\nvalue = 7\nasync def later(db, id, qty): ...\n")
 
 
-BAD = [
+BAD: list[tuple[list[str], str]] = [
     (["run", "imediate"], "did you mean immediate?"),
     (["run", "zzz"], "package.module:function"),
     (["run", "nowhere:receive"], "nowhere does not import"),
@@ -57,6 +57,7 @@ BAD = [
     (["run", "--kills", "-1"], "kills must be 0 to 100000"),
     (["run", "--max-tries", "0"], "max-tries must be 1 to 1000"),
     (["run", "--db", "foreign.db"], "did not make"),
+    (["run", "--db", "file:foreign.db"], "cannot"),
     (["run", "--db", "note.txt"], "cannot be read as a database"),
     (["run", "--db", "missing/x.db"], "there is no folder missing"),
     (["run", "--db", "/proc/x.db"], "cannot make a store at /proc/x.db"),

@@ -310,3 +310,70 @@ def tries_again_blindly(db: sqlite3.Connection, id: str, qty: int) -> bool:
         with contextlib.suppress(sqlite3.OperationalError):
             return immediate.receive(db, id, qty)
     return immediate.receive(db, id, qty)
+
+
+def reads_rows_as_dicts(db: sqlite3.Connection, id: str, qty: int) -> bool:
+    """Right: leaves its row and text factories on the connection."""
+    db.row_factory = lambda cursor, row: {
+        col[0]: value for col, value in zip(cursor.description, row, strict=True)
+    }
+    db.text_factory = bytes
+    with db:
+        db.execute("BEGIN IMMEDIATE")
+        row = db.execute("SELECT qty FROM inbox WHERE id = ?", (id,)).fetchone()
+        if row is not None:
+            if row["qty"] != qty:
+                raise Conflict(id)
+            return False
+        db.execute("INSERT INTO inbox VALUES (?, ?)", (id, qty))
+        db.execute("UPDATE stock SET total = total + ?", (qty,))
+        return True
+
+
+def closes_what_it_was_given(db: sqlite3.Connection, id: str, qty: int) -> bool:
+    """Right: takes the connection for its own."""
+    with contextlib.closing(db):
+        return immediate.receive(db, id, qty)
+
+
+def has_a_trigger_of_its_own(db: sqlite3.Connection, id: str, qty: int) -> bool:
+    """Right: a trigger that would go round for ever if triggers were recursive."""
+    db.execute("CREATE TABLE IF NOT EXISTS touched(id TEXT PRIMARY KEY, times INTEGER NOT NULL)")
+    db.execute(
+        "CREATE TRIGGER IF NOT EXISTS touching AFTER UPDATE ON touched BEGIN "
+        "UPDATE touched SET times = times + 1 WHERE id = new.id; END"
+    )
+    with db:
+        db.execute("BEGIN IMMEDIATE")
+        db.execute("INSERT INTO touched VALUES (?, 0) ON CONFLICT DO UPDATE SET times = times + 1", (id,))
+        if seen(db, id, qty):
+            return False
+        db.execute("INSERT INTO inbox VALUES (?, ?)", (id, qty))
+        db.execute("UPDATE stock SET total = total + ?", (qty,))
+        return True
+
+
+def _anew(db: sqlite3.Connection) -> sqlite3.Connection:
+    return sqlite3.connect(db.execute("PRAGMA database_list").fetchone()[2], isolation_level=None)
+
+
+def opens_anew_and_swallows(db: sqlite3.Connection, id: str, qty: int) -> bool:
+    """Wrong: as `swallow`, over a connection that the bench has not opened."""
+    with contextlib.closing(_anew(db)) as own:
+        try:
+            return immediate.receive(own, id, qty)
+        except sqlite3.OperationalError:
+            return False
+
+
+def claims_and_insists(db: sqlite3.Connection, id: str, qty: int) -> bool:
+    """Wrong: the row is committed and duplicates are told so, long before the work is done."""
+    with db:
+        db.execute("BEGIN IMMEDIATE")
+        if seen(db, id, qty):
+            return False
+        db.execute("INSERT INTO inbox VALUES (?, ?)", (id, qty))
+    while True:
+        with contextlib.suppress(sqlite3.OperationalError):
+            db.execute("UPDATE stock SET total = total + ?", (qty,))
+            return True

@@ -18,6 +18,8 @@ NEIGHBOURS = (
     *("Order-7", "order-7", "ORDER-7", "Order-7 ", " Order-7", "Order-7\t", "Order-07", "Order_7", "Order%7"),
     *("7", "07", "7.0", "+7", "7e0", "0x7", "a", "A", "'", "''", '"', "--", "null", "NULL", "\\"),
     *("Caf\u00e9-7", "Cafe\u0301-7", "Cafe-7", "\uff17", "\u0667", "stra\u00dfe", "strasse", "\U0001f368"),
+    *("a\0b", "a\0c", "Order-7\n", "Order%37", "Order7", "Order*", "[Oo]rder7", "9007199254740992"),
+    *("9007199254740993", "9223372036854775807", "9223372036854775808"),
     *("x" * 255, "x" * 256, "x" * 10_000, "x" * 9_999 + "y"),
 )
 """Ids that differ in case, spaces, Unicode form, digits against text, SQL's own signs, or at their end."""

@@ -193,7 +193,8 @@ class _Audit:
         effect, record = seen.event == Event.EFFECT, seen.event == Event.RECORDED
         self.done = _sums(row[known & effect], seen.amount[known & effect], len(h))
         self.recorded = np.bincount(row[known & record], minlength=len(h))
-        self._rows_came_first(np.flatnonzero(record))
+        rows = self.run.recorded[record]
+        self._came_first(rows[rows >= 0], seen.at[record][rows >= 0], "row was in the inbox")
         if not known[effect].all():
             return None
         effects, calls = self._credited(row, known)
@@ -225,6 +226,10 @@ class _Audit:
         own = (self.done != 0) & ~balanced
         listed &= balanced[row]
         ids = np.concatenate([h.id[own], recorded[listed]])
+        acted = np.full(len(h), NEVER, dtype=np.int64)
+        effect = known & (seen.event == Event.EFFECT)
+        np.minimum.at(acted, row[effect], seen.at[effect])
+        self._came_first(ids, np.concatenate([acted[own], acted[row[listed]]]), "effect was made")
         amounts = np.concatenate([self.done[own], sign[listed] * seen.amount[listed]])
         return _sums(ids, amounts, self.n), np.bincount(ids, minlength=self.n)
 
@@ -238,16 +243,22 @@ class _Audit:
         row = spot if order is None else order[spot]
         return row, mine[row] == calls
 
-    def _rows_came_first(self, records: Ints) -> None:
-        """Nobody is told `duplicate` or `conflict` before there was a row to know it from."""
-        h, seen = self.h, self.run.witness
-        assert seen is not None
+    def _came_first(self, ids: Ints, at: Ints, what: str) -> None:
+        """Nobody is told `duplicate`, an acknowledgement, before what it acknowledges was there.
+
+        A `conflict` acknowledges nothing: it may come from a claim that is not in the inbox yet.
+
+        Args:
+            ids: Of what the witness saw.
+            at: When.
+            what: In words.
+        """
+        h = self.h
         began = np.full(self.n, NEVER, dtype=np.int64)
-        ids = self.run.recorded[records]
-        np.minimum.at(began, ids[ids >= 0], seen.at[records[ids >= 0]])
-        early = (self.duplicate | self.conflict) & ~self.known[h.id] & (began[h.id] < NEVER)
+        np.minimum.at(began, ids, at)
+        early = self.duplicate & ~self.known[h.id] & (began[h.id] < NEVER)
         early &= h.completed < began[h.id]
-        self._say_rows(Kind.WRONG_ANSWER, early, "answered as known before its row was in the inbox")
+        self._say_rows(Kind.WRONG_ANSWER, early, f"answered as known before its {what}")
 
     def _applied_twice(self) -> None:
         """More than one answered applied: a double effect, unless the witness or the total says otherwise."""

@@ -200,7 +200,7 @@ def _again(names: Sequence[str], workload: Workload, settings: Sequence[Settings
 def _written(value: object) -> str:
     if isinstance(value, tuple):
         return ",".join(value)
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return repr(int(value) if isinstance(value, float) and value.is_integer() else value).strip("'")
 
 
 def _print(result: RunResult, folder: Path | None, json: bool, quiet: bool) -> None:

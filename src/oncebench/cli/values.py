@@ -15,7 +15,7 @@ def seconds(text: str, option: str) -> float:
     Raises:
         BadInput: It is none of these.
     """
-    match = re.fullmatch(r"(\d+(?:\.\d+)?|\.\d+)\s*(s|ms|us|min)?", text.strip())
+    match = re.fullmatch(r"(\d+(?:\.\d*)?(?:e-?\d+)?|\.\d+)\s*(s|ms|us|min)?", text.strip())
     if match is None:
         raise BadInput(f"{option} takes a time such as 5s, 100ms or 0, not {text!r}")
     return float(match[1]) * _UNITS[match[2] or "s"]

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from oncebench.messages import BadInput, History, Outcome, State
+from oncebench.messages import NEVER, BadInput, History, Outcome, State
 from oncebench.race import reading, recorder
 from oncebench.race.crew import Crew, Member
 from oncebench.race.kills import plan_kills
@@ -70,6 +70,7 @@ class Race:
         kills: Workers that were killed as planned.
         seconds: From the first gate to the last worker's end.
         notes: What a reader must know: workers that died, what could not be read.
+        failures: Where the bench itself, not the receiver, did not come to its end.
         interrupted: Whether Ctrl-C ended it.
         complete: Whether all planned deliveries were handed over and drained, and all states read.
     """
@@ -91,6 +92,7 @@ class Race:
     kills: int = 0
     seconds: float = 0.0
     notes: list[str] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
     interrupted: bool = False
 
     @property
@@ -126,6 +128,9 @@ def race(
             f"{settings.busy_timeout:g} s: a worker that still waits would be taken for one that hangs"
         )
     if path is not None:
+        path = (
+            path.resolve()
+        )  # a relative "file:x" would be a URI to SQLite, and a receiver may change folders
         sqlite.refuse_foreign(path)
         sqlite.remove(path)
     with _folder() as folder:
@@ -166,8 +171,9 @@ class _Coordinator:
         workers: list[Member] = []
         try:
             with Crew(self._folder, race.policy.deadline, lambda done: self._progress(done, planned)) as crew:
+                beside: list[Member] = []
                 if self._receiver.serve is not None:
-                    crew.start([self._job(race.workload.workers + 1, [], serving=True)])
+                    beside = crew.start([self._job(race.workload.workers + 1, [], serving=True)])
                 workers = crew.start([self._job(w, race.phases) for w in range(race.workload.workers)])
                 race.effective = [sqlite.Settings(**m.effective) for m in workers if m.effective]
                 crew.run(workers, self._at_gate, lambda member: self._successor(crew, member))
@@ -175,6 +181,9 @@ class _Coordinator:
                 self._collect(workers)
                 race.between = self._observe()
                 self._drain(crew)
+                for member in beside:
+                    if member.process.poll() is not None:
+                        race.notes.append("what runs beside the workers ended before them")
         except KeyboardInterrupt:
             race.interrupted = True
             race.notes.append("interrupted: what had been measured until then is kept")
@@ -265,7 +274,14 @@ class _Coordinator:
         if not unanswered:
             race.after = race.between
             return
-        [drainer] = crew.start([self._job(race.workload.workers, [Phase("drain", [unanswered])], drain=True)])
+        try:
+            job = self._job(race.workload.workers, [Phase("drain", [unanswered])], drain=True)
+            [drainer] = crew.start([job])
+        except BadInput as error:  # it was possible before: what was measured until now is kept
+            race.notes.append(f"the drain could not begin: {error}")
+            race.undrained = len(unanswered)
+            race.after = race.between
+            return
         crew.run([drainer])
         self._note_end(drainer)
         race.examples = {**drainer.examples, **race.examples}
@@ -274,7 +290,9 @@ class _Coordinator:
         handed = int(ran.delivery.max()) + 1 if len(ran) else 0
         race.undrained = len(unanswered) - handed
         race.stuck = [
-            row + len(race.history) for row in reading.last_rows(ran) if ran.outcome[row] > Outcome.CONFLICT
+            row + len(race.history)
+            for row in reading.last_rows(ran)
+            if ran.outcome[row] > Outcome.CONFLICT and not (drainer.failed and ran.completed[row] == NEVER)
         ]
         race.after = self._observe()
 
@@ -290,9 +308,15 @@ class _Coordinator:
         race.history = race.drained = reading.read(self._folder, workers, deliveries, warm_up)
 
     def _note_end(self, member: Member) -> None:
+        if member.forked:
+            self._race.failures.append(
+                f"worker {member.job.worker} forks while it holds a connection, which SQLite forbids"
+            )
         if member.end and (member.hung or not member.doomed):
             who = "the drain's worker" if member.job.insist else f"worker {member.job.worker}"
             self._race.notes.append(f"{who} {member.end}")
+            if member.failed:
+                self._race.failures.append(f"the bench itself failed in {who}: {member.end}")
 
 
 @contextlib.contextmanager

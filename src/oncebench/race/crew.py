@@ -41,6 +41,8 @@ class Member:
         doomed: Whether it has said that it is about to be killed, as planned.
         said: What else it said.
         dead: Whether its process was seen to have ended.
+        failed: Whether it said that it could not go on, which is the bench's fault once it is ready.
+        forked: Whether a child came of it while it held a connection.
         ended: Whether it and all it started are gone.
     """
 
@@ -60,6 +62,8 @@ class Member:
     last_sign: float = field(default_factory=time.monotonic)
     end: str = ""
     hung: bool = False
+    failed: bool = False
+    forked: bool = False
     doomed: bool = False
     said: list[dict[str, Any]] = field(default_factory=list)
     dead: bool = False
@@ -262,8 +266,11 @@ def _take(member: Member, message: dict[str, Any]) -> None:
         case {"said": "detail"}:
             member.details.append(message["kind"])
             member.examples[message["kind"]] = message["example"]
+        case {"said": "forked"}:
+            member.forked = True
         case {"said": "failed"}:
             member.end = message["why"]
+            member.failed = True
         case {"said": "doomed"}:
             member.doomed = True
         case {"said": "done"}:

@@ -8,6 +8,7 @@ itself and all that the receiver started, and removes the run's folder.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import signal
@@ -15,10 +16,13 @@ import sqlite3
 import sys
 import threading
 import time
+import traceback
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from oncebench.messages import CALL_BITS, BadInput, Outcome
+from oncebench.messages import CALL_BITS, Outcome
+from oncebench.race.connections import Connections
 from oncebench.race.kills import Death
 from oncebench.race.line import Job, Line
 from oncebench.race.recorder import DETAIL_SHIFT, LEFT_OPEN, OUTCOME_MASK, RETRY, ROWS, Recorder, recording
@@ -46,22 +50,36 @@ class Details:
 
     def __init__(self, line: Line) -> None:
         self._numbers = {"": 0}
-        self._examples: set[str] = set()
         self._line = line
 
-    def number(self, kind: str, example: str) -> int:
-        """The number of a kind of failure; its first example is kept."""
+    def number(self, kind: str, example: Callable[[], str]) -> int:
+        """The number of a kind of failure; its first example is kept, as far as it can be written."""
         number = self._numbers.get(kind)
         if number is None:
             number = self._numbers[kind] = len(self._numbers)
-            self._line.say(said="detail", kind=kind, example=example[:_LONGEST_DETAIL])
+            self._line.say(said="detail", kind=_written(kind), example=_written(example()))
         return number
+
+
+def _written(text: str) -> str:
+    """Cut to a readable length; what cannot be encoded, such as half a surrogate, is spelt out."""
+    return text[:_LONGEST_DETAIL].encode("utf-8", "backslashreplace").decode()
+
+
+def _told(error: BaseException) -> str:
+    """Class and message of an exception, even of one that cannot say it."""
+    name = type(error).__name__
+    try:
+        return f"{name}: {error}"
+    except Exception:
+        return f"{name}, whose message cannot be made"
 
 
 def classify(error: BaseException) -> tuple[Outcome, str]:
     """What an exception of the receiver means, and under which name it is tallied.
 
-    SQLite's own error counts even if the receiver, or a library between, wrapped it in another.
+    SQLite's own error counts even if the receiver, or a library between, wrapped it in another, or raised
+    something else while it was handling it: the refusal is why the call failed.
     """
     cause: BaseException | None = error
     seen: set[int] = set()
@@ -75,7 +93,10 @@ def classify(error: BaseException) -> tuple[Outcome, str]:
             if code & 0xFF in PROVES_NOTHING:
                 return Outcome.INDETERMINATE, name
             return Outcome.ERROR, name
-        cause = cause.__cause__ or (None if cause.__suppress_context__ else cause.__context__)
+        if cause.__cause__ is not None or cause.__suppress_context__:
+            cause = cause.__cause__
+        else:
+            cause = cause.__context__
     if isinstance(error, EOFError | ConnectionError | TimeoutError):
         return Outcome.INDETERMINATE, type(error).__name__
     return Outcome.ERROR, type(error).__name__
@@ -84,7 +105,9 @@ def classify(error: BaseException) -> tuple[Outcome, str]:
 class Worker:
     """The loop that hands deliveries to the receiver and writes down what became of them."""
 
-    def __init__(self, job: Job, receiver: Receiver, line: Line) -> None:
+    def __init__(
+        self, job: Job, receiver: Receiver, line: Line, connections: Connections | None = None
+    ) -> None:
         self._job = job
         self._receiver = receiver
         self._line = line
@@ -100,12 +123,16 @@ class Worker:
         self._obstacle: sqlite3.Connection | None = None
         self._last_statement = ""
         self._death: Death | None = None
+        self._connections = connections or Connections(job.store)
+        self._connections.before_statement = self._before_statement
         line.opened = job.gates
         self._open()
 
     def _open(self) -> None:
         """Open a connection and make it ready to be watched."""
         self._db: Any = self._receiver.connect(Path(self._job.store), self._settings)
+        if isinstance(self._db, sqlite3.Connection):
+            self._connections.leave(self._db)
         if isinstance(self._db, witness.Witnessed) and witness.is_present(self._db):
             self._db.attribute_changes()
         self._trace()
@@ -123,6 +150,8 @@ class Worker:
         for gated, paused, impatient, deliveries in self._job.phases or ():
             self._line.gate()
             patience = self._set_patience(0) if impatient else None
+            if impatient:
+                self._connections.set_impatient(True)
             self._obstacle = self._second_connection() if impatient else None
             self._pausing = paused
             self._trace()
@@ -133,6 +162,7 @@ class Worker:
             else:
                 self._deliver(deliveries, gated)
             until_death -= len(deliveries)
+            self._connections.set_impatient(False)
             if patience is not None:
                 self._set_patience(patience)
             if self._obstacle is not None:
@@ -158,22 +188,22 @@ class Worker:
         return before
 
     def _second_connection(self) -> sqlite3.Connection | None:
-        """Another connection to the receiver's file, to stand in the way; None if there is no file."""
-        if not isinstance(self._db, sqlite3.Connection):
+        """Another connection to the store, to stand in the way; None if that is not an SQLite file."""
+        try:
+            obstacle = sqlite.connect(self._job.store, sqlite.Settings(busy_timeout=0))
+            obstacle.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        except sqlite3.Error:
             return None
-        files = {name: file for _, name, file in self._db.execute("PRAGMA database_list")}
-        return sqlite.connect(files["main"], sqlite.Settings(busy_timeout=0)) if files["main"] else None
+        return obstacle
 
     def _obstruct(self, obstacle: sqlite3.Connection) -> None:
         """Hold a lock for a moment: a writer's stops all who write, a reader's COMMIT in rollback mode."""
         if self._rng.random() >= OBSTRUCTED:
             return
         writes = self._rng.random() < 0.5
-        try:
+        with contextlib.suppress(sqlite3.DatabaseError):  # somebody else is in the way already, or worse
             obstacle.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
             obstacle.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        except sqlite3.OperationalError:
-            pass  # somebody else is in the way already
         time.sleep(self._rng.random() * LONGEST_OBSTRUCTION)
         obstacle.rollback()
 
@@ -185,7 +215,7 @@ class Worker:
 
     def _before_statement(self, statement: str) -> None:
         """Called by SQLite before each statement, those that the driver adds included."""
-        if statement.startswith("--"):  # a trigger
+        if statement == self._last_statement:  # a trigger of it: the driver gives its text once more
             return
         self._last_statement = statement
         if self._pausing and self._rng.random() < self._job.pause_share:
@@ -238,8 +268,12 @@ class Worker:
                 except BaseException as error:
                     end = now()
                     answer = self._failed(error)
-                if db.in_transaction if plain else self._left_open():
-                    answer |= LEFT_OPEN
+                try:
+                    if db.in_transaction if plain else self._left_open():
+                        answer |= LEFT_OPEN
+                except sqlite3.ProgrammingError:  # it closed the connection, as it might its own
+                    self._open()
+                    db, plain = self._db, self._is_plain()
                 answers[row] = answer if tries == 1 else answer | RETRY
                 completed[row] = end  # last: a row that has it is whole
                 row += 1
@@ -262,13 +296,15 @@ class Worker:
 
     def _not_a_bool(self, answered: object) -> int:
         kind = f"returned {type(answered).__name__}"
-        example = f"returned {str(answered)[:40]!r}: only True and False are answers"
-        return Outcome.ERROR | self._details.number(kind, example) << DETAIL_SHIFT
+        example = f"{kind}: only True and False are answers"
+        return Outcome.ERROR | self._details.number(kind, lambda: example) << DETAIL_SHIFT
 
     def _failed(self, error: BaseException) -> int:
-        outcome, kind = classify(error)
-        number = self._details.number(kind, f"{type(error).__name__}: {error}")
-        return outcome | number << DETAIL_SHIFT
+        try:
+            outcome, kind = classify(error)
+        except Exception:  # an exception of the receiver's whose attributes raise
+            outcome, kind = Outcome.ERROR, type(error).__name__
+        return outcome | self._details.number(kind, lambda: _told(error)) << DETAIL_SHIFT
 
     def _try_again(self, outcome: int, tries: int, max_tries: int) -> bool:
         """Whether to, after a wait of random length (so that those refused together part)."""
@@ -305,22 +341,32 @@ def main() -> None:
     job = line.job(Job)
     threading.Thread(target=die_with, args=(life, job.folder), daemon=True).start()
     sys.path[:] = job.import_path
+    os.register_at_fork(after_in_child=lambda: _forked(line))
     try:
+        connections = Connections(job.store)
+        connections.listen()  # before somebody's module takes `connect` for itself
         receiver = load(job.target)
         if job.serving:
             _serve(job, receiver, line)
-        worker = Worker(job, receiver, line)
-    except (BadInput, sqlite3.Error, OSError) as error:
-        line.say(said="failed", why=f"{type(error).__name__}: {error}")
+        worker = Worker(job, receiver, line, connections)
+        effective = worker.effective()
+    except Exception as error:
+        line.say(said="failed", why=_written(_told(error)))
         return
-    line.say(said="ready", effective=worker.effective())
+    line.say(said="ready", effective=effective)
     mute()
     try:
         worker.run()
         line.say(said="done")
-    except OSError as error:
-        line.say(said="failed", why=f"{type(error).__name__}: {error}")
+    except Exception as error:
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        line.say(said="failed", why=_written(f"{_told(error)} ({Path(where.filename).name}:{where.lineno})"))
     os._exit(0)  # whatever threads or exit handlers the receiver left behind
+
+
+def _forked(line: Line) -> None:
+    """In a child: SQLite's connections must not be carried over (https://sqlite.org/howtocorrupt.html#_fork_)."""
+    line.say(said="forked")
 
 
 def _serve(job: Job, receiver: Receiver, line: Line) -> None:

@@ -14,6 +14,7 @@ from oncebench.results.schema import Latency, Op, Proof, RunResult, VariantResul
 from oncebench.results.summary import total_effects, total_tallies
 
 _LANE = 34  # characters for the time axis of a proof
+_MOST_FAILURES = 5  # kinds of failure that are shown
 _COLOURS = {"sound": "green", "broken": "red", "unknown": "yellow"}
 
 
@@ -134,9 +135,13 @@ def _evidence(variant: VariantResult) -> Iterator[RenderableType]:
         for note in race.notes:
             if note not in race.because:
                 yield Text(f"{race.journal}: {note}", style="yellow")
-    for kind, failure in {**variant.tallies.errors, **variant.tallies.indeterminates}.items():
-        example = f": {failure.example}" if failure.example else ""
-        yield Text(f"{failure.count:,} x {kind}{example}", style="dim")
+    failures = {**variant.tallies.errors, **variant.tallies.indeterminates}
+    frequent = sorted(failures.items(), key=lambda item: -item[1].count)
+    if len(frequent) > _MOST_FAILURES:
+        yield Text(f"{len(frequent):,} kinds of failure, the most frequent:", style="dim")
+    for kind, failure in frequent[:_MOST_FAILURES]:
+        example = f": {_printable(failure.example)}" if failure.example else ""
+        yield Text(f"{failure.count:,} x {_printable(kind)}{example}", style="dim")
     counts: dict[str, int] = {}
     for race in races:
         for name, count in race.violation_counts.items():
@@ -161,6 +166,11 @@ def smallest_proof(proof: Proof) -> Iterator[RenderableType]:
         yield Text.from_markup(f"  {_lane(op, scale)}  {escape(_answer(op))}")
     if proof.operations:
         yield Text(f"  0{duration(scale):>{_LANE + 9}}", style="dim")
+
+
+def _printable(text: str) -> str:
+    """Without signs that move a terminal's cursor or change its colours."""
+    return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in text)
 
 
 def _short(id: str) -> str:

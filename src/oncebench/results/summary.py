@@ -143,6 +143,10 @@ def _why_unknown(race: Race, overlaps: int) -> list[str]:
         reasons.append("it was interrupted")
     elif race.between is None or race.after is None:
         reasons.extend(race.notes or ["the store could not be read"])
+    else:
+        reasons += race.failures
+        if unseen := _unseen(race):
+            reasons.append(f"nothing was delivered in the part {' and '.join(unseen)} of the workload")
     worldly = sorted({race.drained[row].detail for row in race.stuck if is_our_world(race.drained, row)})
     if worldly:
         reasons.append(f"the drain met {' and '.join(worldly)}, which is no fault of the receiver")
@@ -151,6 +155,12 @@ def _why_unknown(race: Race, overlaps: int) -> list[str]:
     if not overlaps:
         reasons.append("it raced nothing: no two deliveries of one id were ever in flight at once")
     return reasons
+
+
+def _unseen(race: Race) -> list[str]:
+    """Parts of the workload that no worker came to."""
+    counted = range(1, len(race.phases))
+    return [race.phases[at].name for at in counted if not _inside(race, at).any()]
 
 
 def _planned(race: Race) -> int:
@@ -215,15 +225,19 @@ def _measured(race: Race) -> tuple[str, Flags]:
     """The phase that figures of speed come from: free running and without pauses, if there is one."""
     plain = [p for p in race.phases[1:] if not p.paused]
     best = next((p for p in plain if not p.gated), plain[0] if plain else race.phases[1])
-    at = race.phases.index(best)
+    return best.name, _inside(race, race.phases.index(best))
+
+
+def _inside(race: Race, at: int) -> Flags:
+    """Which rows of the history belong to a phase."""
     # The number of the first delivery of the phase, and of the next one, in each worker's plan.
     lengths = np.array([[len(list_) for list_ in phase.deliveries] for phase in race.phases])
     first = lengths[:at].sum(axis=0)
-    inside = np.zeros(len(race.history), dtype=np.bool_)
-    if len(race.history):
-        worker, delivery = race.history.worker, race.history.delivery
-        inside = (delivery >= first[worker]) & (delivery < (first + lengths[at])[worker])
-    return best.name, inside
+    worker, delivery = race.history.worker, race.history.delivery
+    if not len(worker):
+        return np.zeros(0, dtype=np.bool_)
+    inside: Flags = (delivery >= first[worker]) & (delivery < (first + lengths[at])[worker])
+    return inside
 
 
 def _throughput(history: History, completed: Flags) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeVar, overload
+from typing import Any, Literal, TypeVar, overload
 
 from oncebench.messages import BadInput, State
 from oncebench.stores import witness
@@ -23,6 +23,7 @@ CREATE TABLE stock(total INTEGER NOT NULL CHECK (typeof(total) = 'integer'));
 INSERT INTO stock VALUES (0);
 """  # past 2**63-1 SQLite's sum turns into a float; the check makes that an error
 
+_SIDE = ("", "-journal", "-wal", "-shm")
 _Connection = TypeVar("_Connection", bound=sqlite3.Connection)
 _SYNCHRONOUS = {"off": 0, "normal": 1, "full": 2}
 
@@ -82,6 +83,11 @@ def refuse_foreign(path: Path) -> None:
     if not path.parent.is_dir():
         raise BadInput(f"there is no folder {path.parent} for the store: make it, or name another with --db")
     if not path.exists():
+        for left in (Path(f"{path}{suffix}") for suffix in _SIDE[1:]):
+            if left.exists():
+                raise BadInput(
+                    f"{left} is there, and no {path.name}: move it away, or name another with --db"
+                )
         return
     advice = "name a path that does not exist yet with --db"
     if not path.is_file():
@@ -101,7 +107,7 @@ def refuse_foreign(path: Path) -> None:
 
 def remove(path: Path) -> None:
     """Delete a store and the files SQLite keeps beside it."""
-    for suffix in ("", "-journal", "-wal", "-shm"):
+    for suffix in _SIDE:
         Path(f"{path}{suffix}").unlink(missing_ok=True)
 
 
@@ -121,16 +127,34 @@ def connect(
 
 def set_busy_timeout(db: sqlite3.Connection, seconds: float) -> None:
     """Change how long the busy handler waits."""
-    db.execute(f"PRAGMA busy_timeout = {round(seconds * 1000)}")
+    _ask(db, f"PRAGMA busy_timeout = {round(seconds * 1000)}")
 
 
 def effective(db: sqlite3.Connection) -> Settings:
     """Read back what a connection really runs with."""
-    (journal,) = db.execute("PRAGMA journal_mode").fetchone()
-    (synchronous,) = db.execute("PRAGMA synchronous").fetchone()
-    (milliseconds,) = db.execute("PRAGMA busy_timeout").fetchone()
+    journal = _ask(db, "PRAGMA journal_mode")
+    synchronous = _ask(db, "PRAGMA synchronous")
+    milliseconds = _ask(db, "PRAGMA busy_timeout")
     name = {number: name for name, number in _SYNCHRONOUS.items()}.get(synchronous, str(synchronous))
     return Settings(journal, name, milliseconds / 1000)  # type: ignore[arg-type]
+
+
+def file_of(db: sqlite3.Connection) -> str:
+    """The file of its main database; empty if it is in memory."""
+    return str(_ask(db, "PRAGMA database_list", column=2))
+
+
+def _ask(db: sqlite3.Connection, pragma: str, column: int = 0) -> Any:
+    """One value, whatever row and text factories the receiver gave its connection."""
+    kept, db.text_factory = db.text_factory, str
+    try:
+        cursor = sqlite3.Connection.cursor(db)
+        cursor.row_factory = None
+        row = cursor.execute(pragma).fetchone()
+        cursor.close()
+        return row[column]
+    finally:
+        db.text_factory = kept
 
 
 def read_state(path: Path, after: int = 0) -> State:

@@ -8,9 +8,10 @@ is known only on the bench's own connections: a TEMP trigger fills in the number
 of the application in a schema's own triggers would break every connection that lacks them.)
 
 SQLite leaves changes by triggers out of `changes()`, `Cursor.rowcount` and `lastrowid`, but not out of
-`total_changes` (https://sqlite.org/c3ref/total_changes.html), so `Witnessed` takes them out again. REPLACE
-deletes rows without their triggers unless `recursive_triggers` is on (https://sqlite.org/lang_conflict.html),
-so the bench's own connections have it on.
+`total_changes` (https://sqlite.org/c3ref/total_changes.html), so `Witnessed` takes them out again.
+
+REPLACE deletes rows without their triggers (https://sqlite.org/lang_conflict.html), so what an insert does
+to the total is the sum after it less the sum before it.
 """
 
 from __future__ import annotations
@@ -26,8 +27,11 @@ CREATE TABLE oncebench_witness(
 );
 CREATE TRIGGER oncebench_effect AFTER UPDATE ON stock WHEN new.total IS NOT old.total BEGIN
     INSERT INTO oncebench_witness(event, amount) VALUES ({Event.EFFECT}, new.total - old.total); END;
-CREATE TRIGGER oncebench_stocked AFTER INSERT ON stock BEGIN
-    INSERT INTO oncebench_witness(event, amount) VALUES ({Event.EFFECT}, new.total); END;
+CREATE TRIGGER oncebench_restocking BEFORE INSERT ON stock
+WHEN EXISTS (SELECT 1 FROM stock WHERE total != 0) BEGIN
+    INSERT INTO oncebench_witness(event, amount) SELECT {Event.EFFECT}, -sum(total) FROM stock; END;
+CREATE TRIGGER oncebench_restocked AFTER INSERT ON stock BEGIN
+    INSERT INTO oncebench_witness(event, amount) SELECT {Event.EFFECT}, sum(total) FROM stock; END;
 CREATE TRIGGER oncebench_unstocked AFTER DELETE ON stock BEGIN
     INSERT INTO oncebench_witness(event, amount) VALUES ({Event.EFFECT}, -old.total); END;
 CREATE TRIGGER oncebench_recorded AFTER INSERT ON inbox BEGIN
@@ -60,7 +64,6 @@ class Witnessed(sqlite3.Connection):
         self.create_function("oncebench_call", 0, call)
         self.create_function("oncebench_now", 0, time.perf_counter_ns)
         self.create_function("total_changes", 0, lambda: self.total_changes)
-        self.execute("PRAGMA recursive_triggers = ON")
         self.execute(
             "CREATE TEMP TRIGGER oncebench_attributed AFTER INSERT ON main.oncebench_witness BEGIN "
             "UPDATE oncebench_witness SET call = oncebench_call(), at = oncebench_now() "

@@ -1,0 +1,80 @@
+"""Every connection that the receiver's process has to the store, whoever opened it.
+
+A receiver need not use the connection that it is given: an engine's pool, or `sqlite3.connect` in each
+call, would see no pause and no refusal, and pass untried. So the worker hears of all of them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from oncebench.stores import sqlite
+from oncebench.stores.witness import Witnessed
+
+_BENCH = (sqlite3.Connection, Witnessed)  # factories that the bench itself asks for, by name
+
+
+class Opened(sqlite3.Connection):
+    """A connection like any other that a weak reference can be kept to."""
+
+
+class Connections:
+    """Those opened through `sqlite3.connect` while it is replaced, as far as they are to the store.
+
+    Attributes:
+        before_statement: Called with each statement that one of them is about to run.
+    """
+
+    def __init__(self, store: str) -> None:
+        self.before_statement: Callable[[str], None] = lambda statement: None
+        self._store = os.path.realpath(store)
+        self._patience: dict[int, float] = {}
+        self._impatient = False
+        self._all: weakref.WeakSet[sqlite3.Connection] = weakref.WeakSet()
+
+    def listen(self) -> None:
+        """From now on, in this process, hear of each connection that is opened."""
+        original = sqlite3.connect
+
+        def connect(*arguments: Any, **options: Any) -> sqlite3.Connection:
+            if len(arguments) < 6:
+                options.setdefault("factory", Opened)
+            db: sqlite3.Connection = original(*arguments, **options)
+            if options.get("factory") not in _BENCH:
+                self._take(db)
+            return db
+
+        sqlite3.connect = sqlite3.dbapi2.connect = connect  # type: ignore[assignment]
+
+    def leave(self, db: sqlite3.Connection) -> None:
+        """Leave one connection to its owner: the worker sees to the one that it hands to the receiver."""
+        with contextlib.suppress(TypeError):  # one that no weak reference can be kept to
+            self._all.discard(db)
+
+    def set_impatient(self, impatient: bool) -> None:
+        """Take the busy timeout from all of them, those still to come included, or give it back."""
+        self._impatient = impatient
+        for db in list(self._all):
+            with contextlib.suppress(sqlite3.Error):  # closed, or another thread's
+                if impatient:
+                    self._take_patience(db)
+                elif id(db) in self._patience:
+                    sqlite.set_busy_timeout(db, self._patience.pop(id(db)))
+
+    def _take(self, db: sqlite3.Connection) -> None:
+        with contextlib.suppress(sqlite3.Error, TypeError):
+            if os.path.realpath(sqlite.file_of(db)) != self._store:
+                return
+            self._all.add(db)
+            db.set_trace_callback(lambda statement: self.before_statement(statement))
+            if self._impatient:
+                self._take_patience(db)
+
+    def _take_patience(self, db: sqlite3.Connection) -> None:
+        self._patience[id(db)] = sqlite.effective(db).busy_timeout
+        sqlite.set_busy_timeout(db, 0)
