@@ -127,7 +127,7 @@ def connect(
 
 def set_busy_timeout(db: sqlite3.Connection, seconds: float) -> None:
     """Change how long the busy handler waits."""
-    _ask(db, f"PRAGMA busy_timeout = {round(seconds * 1000)}")
+    db.execute(f"PRAGMA busy_timeout = {round(seconds * 1000)}")
 
 
 def effective(db: sqlite3.Connection) -> Settings:
