@@ -80,7 +80,7 @@ VARIANTS = {
             "broken",
             ("record_effect_mismatch",),
             ("lost", "record_effect_mismatch"),
-            explore_kinds=("record_effect_mismatch",),
+            explore_kinds=("record_effect_mismatch", "wrong_answer"),
         ),
         Variant(
             "stock_first",
