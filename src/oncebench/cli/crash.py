@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -188,21 +187,10 @@ def _empty_result(
 
 
 def _print(result: RunResult, folder: Path | None, json: bool, quiet: bool) -> None:
-    from rich.console import Console
-
+    from oncebench.cli.telling import tell
     from oncebench.report.terminal import render, surprises, verdicts
-    from oncebench.results.schema import encode
 
-    if json:
-        sys.stdout.buffer.write(encode(result))
-        return
-    console = Console(highlight=False, soft_wrap=True)
-    if quiet:
-        console.print(surprises(result), verdicts(result), sep="")
-    else:
-        console.print(render(result))
-    if folder is not None and not quiet:
-        console.print(f"saved: {folder}", style="dim", markup=False)
+    tell(result, lambda: render(result), lambda: (surprises(result), verdicts(result)), folder, json, quiet)
 
 
 def _exit_code(result: RunResult) -> int:

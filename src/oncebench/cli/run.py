@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -174,6 +173,8 @@ def _empty_result(
 
 def _again(names: Sequence[str], workload: Workload, settings: Sequence[Settings], policy: Policy) -> str:
     """The command that makes the same deliveries again: all options that are not the default's."""
+    from oncebench.cli.values import written
+
     journals = tuple(mode.journal for mode in settings)
     options = {
         "--seed": (workload.seed, None),
@@ -193,32 +194,15 @@ def _again(names: Sequence[str], workload: Workload, settings: Sequence[Settings
     words = ["oncebench", "run", *names]
     for option, (value, usual) in options.items():
         if value != usual:
-            words += [option, _written(value)]
+            words += [option, written(value)]
     return shlex.join(words + ([] if policy.watched else ["--no-witness"]))
 
 
-def _written(value: object) -> str:
-    if isinstance(value, tuple):
-        return ",".join(value)
-    return repr(int(value) if isinstance(value, float) and value.is_integer() else value).strip("'")
-
-
 def _print(result: RunResult, folder: Path | None, json: bool, quiet: bool) -> None:
-    from rich.console import Console
-
+    from oncebench.cli.telling import tell
     from oncebench.report.terminal import render, surprises, verdicts
-    from oncebench.results.schema import encode
 
-    if json:
-        sys.stdout.buffer.write(encode(result))
-        return
-    console = Console(highlight=False, soft_wrap=True)
-    if quiet:
-        console.print(surprises(result), verdicts(result), sep="")
-    else:
-        console.print(render(result))
-    if folder is not None and not quiet:
-        console.print(f"saved: {folder}", style="dim", markup=False)
+    tell(result, lambda: render(result), lambda: (surprises(result), verdicts(result)), folder, json, quiet)
 
 
 def _exit_code(result: RunResult) -> int:

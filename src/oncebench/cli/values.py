@@ -32,3 +32,10 @@ def one_of(texts: list[str], allowed: tuple[str, ...], option: str) -> list[str]
         if value not in allowed:
             raise BadInput(f"{option} takes {', '.join(allowed)}, not {value!r}")
     return values
+
+
+def written(value: object) -> str:
+    """A value as the command line takes it, to the last digit."""
+    if isinstance(value, tuple):
+        return ",".join(value)
+    return repr(int(value) if isinstance(value, float) and value.is_integer() else value).strip("'")

@@ -284,29 +284,20 @@ def _again(
         "--deadline": (setting.deadline, 120.0),
         "--retain": (retain, None),
     }
+    from oncebench.cli.values import written
+
     words = [receiver.name for receiver in receivers]
     for option, (value, usual) in options.items():
         if value != usual:
-            words += [option, f"{value:g}" if isinstance(value, float) else str(value)]
+            words += [option, written(value)]
     return words
 
 
 def _print(result: WireRun, folder: Path | None, json: bool, quiet: bool) -> None:
-    from rich.console import Console
-
+    from oncebench.cli.telling import tell
     from oncebench.report.wired import render, surprises, verdicts
-    from oncebench.results.schema import encode
 
-    if json:
-        sys.stdout.buffer.write(encode(result))
-        return
-    console = Console(highlight=False, soft_wrap=True)
-    if quiet:
-        console.print(surprises(result), verdicts(result), sep="")
-    else:
-        console.print(render(result))
-    if folder is not None and not quiet:
-        console.print(f"saved: {folder}", style="dim", markup=False)
+    tell(result, lambda: render(result), lambda: (surprises(result), verdicts(result)), folder, json, quiet)
 
 
 def _exit_code(result: WireRun) -> int:
