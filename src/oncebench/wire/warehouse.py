@@ -78,6 +78,7 @@ class Warehouse:
         self._log = log or Log(None, "server")
         self._death = death or Death(None)
         self._last = _Last()
+        self._closing = threading.Lock()
         self._queue: queue.SimpleQueue[tuple[Message, Future[Answer]] | None] = queue.SimpleQueue()
         opened: list[Future[None]] = []
         self._threads = []
@@ -119,7 +120,8 @@ class Warehouse:
         while True:
             job = self._queue.get()
             if job is None:
-                db.close()
+                with self._closing:  # of two that close at once neither is the last, and the WAL would stay
+                    db.close()
                 return
             message, future = job
             if not future.set_running_or_notify_cancel():
