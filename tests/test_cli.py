@@ -54,6 +54,11 @@ BAD: list[tuple[list[str], str]] = [
     (["run", "--busy-timeout", "soon"], "--busy-timeout takes a time such as 5s"),
     (["run", "--deadline", "1s"], "must be longer than the busy timeout"),
     (["run", "--deadline", "0"], "deadline must be more than 0"),
+    (["run", "--time-limit", "0"], "time limit must be more than 0"),
+    (["check", "imediate"], "did you mean immediate?"),
+    (["check"], "Missing argument 'target'"),
+    (["check", "immediate", "--seed", "-1"], "seed must be"),
+    (["check", "immediate", "--time-limit", "never"], "--time-limit takes a time such as 5s"),
     (["run", "--kills", "-1"], "kills must be 0 to 100000"),
     (["run", "--max-tries", "0"], "max-tries must be 1 to 1000"),
     (["run", "--db", "foreign.db"], "did not make"),
@@ -113,7 +118,7 @@ def test_the_line_that_runs_it_again_does(tmp_path: Path) -> None:
     first = oncebench(
         "run", "deferred", "--ids", "7", "--workers", "3", "--journal", "delete", "--max-tries", "4",
         "--workload", "same,spread", "--busy-timeout", "250ms", "--no-witness", "--seed", "12",
-        "--kills", "3", cwd=tmp_path,
+        "--kills", "3", "--time-limit", "90", cwd=tmp_path,
     )  # fmt: skip
     [line] = [line for line in first.stdout.splitlines() if line.startswith("again: ")]
     words = line.removeprefix("again: oncebench ").split()
@@ -126,6 +131,7 @@ def test_the_line_that_runs_it_again_does(tmp_path: Path) -> None:
         "journal": ["delete"], "synchronous": "full", "busy_timeout": 0.25, "max_tries": 4, "deadline": 30.0,
         "witness": False,
         "kills": 3,
+        "time_limit": 90.0,
     }  # fmt: skip
 
 

@@ -316,3 +316,31 @@ def test_patience_of_other_connections_is_taken_and_given_back() -> None:
         assert sum(result.tallies.locked.values()) > 0
         _, result = raced(own(name), phases=("impatient", "same", "spread"), ids=5)
         assert result.verdict == "sound"
+
+
+def test_a_time_limit_ends_a_race_and_accuses_nobody() -> None:
+    """What was handed over is judged, what was not is counted; kills and restarts to come are left out."""
+    policy = Policy(deadline=10, kills=20, time_limit=0.5)
+    workload = Workload(seed=3, ids=20_000, phases=("spread", "sequence", "impatient"))
+    ended = race(load("immediate"), workload, Settings(synchronous="off"), policy)
+    result = of_race(ended)
+    assert result.verdict == "unknown", result.violations
+    assert ended.cut and not ended.complete
+    left = result.tallies.planned - result.tallies.deliveries
+    assert f"it was stopped after 0.5 s: {left:,} of {result.tallies.planned:,}" in result.because[0]
+
+
+@pytest.mark.parametrize("name", ["upsert", "memory"])
+def test_all_workers_are_started_anew_before_the_last_part_of_a_sequence(name: str) -> None:
+    """What lived in a process is gone; kills and parts of the workload around it stay in step."""
+    policy = Policy(deadline=10, kills=6)
+    ended, result = raced(name, ids=20, policy=policy, phases=("same", "sequence", "distinct"))
+    assert result.verdict == VARIANTS[name].expected
+    assert result.tallies.deliveries == result.tallies.planned
+    assert ended.kills == 6
+    alone = of_race(
+        race(
+            load(name), Workload(ids=20, workers=1, phases=("sequence",)), Settings(synchronous="off"), QUICK
+        )
+    )
+    assert alone.verdict == VARIANTS[name].expected  # and not unknown: nothing has to race here

@@ -36,7 +36,7 @@ class Workload:
         redeliveries: Further deliveries of each id in the `spread` and `impatient` phases.
         conflicts: Share of ids that come with two quantities, 0 to 1.
         max_qty: Quantities are 1 to this.
-        phases: Which of `PHASES`, in order.
+        phases: Which of `PHASES`, in order; `sequence` and `conflicting` are not among the usual ones.
     """
 
     seed: int = 0
@@ -65,7 +65,7 @@ class Workload:
         for phase in self.phases:
             if phase not in PHASES:
                 raise BadInput(f"there is no workload {phase!r}: choose from {', '.join(PHASES)}")
-        ids = 8 * (self.ids + self.workers) + len(NEIGHBOURS)
+        ids = 16 * (self.ids + self.workers) + len(NEIGHBOURS)
         deliveries = ids * (self.workers + self.redeliveries + 1)
         if deliveries * self.max_qty > MAX_QTY:  # even if a broken receiver applies every one
             raise BadInput(
@@ -89,6 +89,8 @@ class Phase:
         paused: Seeded pauses before statements.
         impatient: The busy timeout is 0, so that every wait becomes a refusal, and workers hold locks
             for a moment that the others need.
+        alone: One worker delivers and the others wait: what goes wrong here needs no race.
+        restarted: All worker processes are started anew before it.
     """
 
     name: str
@@ -96,13 +98,16 @@ class Phase:
     gated: bool = False
     paused: bool = False
     impatient: bool = False
+    alone: bool = False
+    restarted: bool = False
 
 
 def plan(workload: Workload) -> list[Phase]:
     """All phases of a race, the warm-up first."""
-    return [warm_up(workload.workers)] + [
-        PHASES[name](workload, random.Random(f"{workload.seed} {name}")) for name in workload.phases
-    ]
+    phases = [warm_up(workload.workers)]
+    for name in workload.phases:
+        phases += PHASES[name](workload, random.Random(f"{workload.seed} {name}"))
+    return phases
 
 
 def warm_up(workers: int, deliveries: int = 10) -> Phase:
@@ -111,7 +116,7 @@ def warm_up(workers: int, deliveries: int = 10) -> Phase:
     return Phase("warm-up", lists)
 
 
-def same(workload: Workload, rng: random.Random) -> Phase:
+def same(workload: Workload, rng: random.Random) -> list[Phase]:
     """Rounds: all workers are released at once on one id. Catches check-then-act."""
     lists: list[list[Delivery]] = [[] for _ in range(workload.workers)]
     for n in range(workload.ids):
@@ -119,31 +124,31 @@ def same(workload: Workload, rng: random.Random) -> Phase:
             lists, _message(f"same-{n}", workload.workers, workload, rng), strict=True
         ):
             deliveries.append(delivery)
-    return Phase("same", lists, gated=True)
+    return [Phase("same", lists, gated=True)]
 
 
-def distinct(workload: Workload, rng: random.Random) -> Phase:
+def distinct(workload: Workload, rng: random.Random) -> list[Phase]:
     """Rounds: all workers are released at once, each on an id of its own. Catches lost updates."""
     lists: list[list[Delivery]] = [[] for _ in range(workload.workers)]
     for n in range(max(1, workload.ids // workload.workers)):
         for w, deliveries in enumerate(lists):
             deliveries.append(Delivery(f"distinct-{n * workload.workers + w}", _quantity(workload, rng)))
-    return Phase("distinct", lists, gated=True)
+    return [Phase("distinct", lists, gated=True)]
 
 
-def spread(workload: Workload, rng: random.Random) -> Phase:
+def spread(workload: Workload, rng: random.Random) -> list[Phase]:
     """Free running: all deliveries shuffled over the workers. Measures; catches what repeats in sequence."""
-    return Phase("spread", _spread("spread", 4 * workload.ids, workload, rng))
+    return [Phase("spread", _spread("spread", 4 * workload.ids, workload, rng))]
 
 
-def neighbours(workload: Workload, rng: random.Random) -> Phase:
+def neighbours(workload: Workload, rng: random.Random) -> list[Phase]:
     """Free running: ids that are easily taken for each other, all with one quantity. Catches coarse keys."""
     qty = _quantity(workload, rng)
     deck = [Delivery(id, qty) for id in NEIGHBOURS] * (1 + workload.redeliveries)
-    return Phase("neighbours", _dealt(deck, workload, rng))
+    return [Phase("neighbours", _dealt(deck, workload, rng), alone=workload.workers == 1)]
 
 
-def paused(workload: Workload, rng: random.Random) -> Phase:
+def paused(workload: Workload, rng: random.Random) -> list[Phase]:
     """Free running in one order, with pauses before statements. Widens every gap between two statements."""
     lists: list[list[Delivery]] = [[] for _ in range(workload.workers)]
     for n in range(max(1, workload.ids // 4)):
@@ -151,21 +156,61 @@ def paused(workload: Workload, rng: random.Random) -> Phase:
             lists, _message(f"paused-{n}", workload.workers, workload, rng), strict=True
         ):
             deliveries.append(delivery)
-    return Phase("paused", lists, paused=True)
+    return [Phase("paused", lists, paused=True)]
 
 
-def impatient(workload: Workload, rng: random.Random) -> Phase:
+def impatient(workload: Workload, rng: random.Random) -> list[Phase]:
     """Free running with pauses and no busy timeout. Catches those that take a refusal for an answer."""
-    return Phase("impatient", _spread("impatient", workload.ids, workload, rng), paused=True, impatient=True)
+    return [
+        Phase("impatient", _spread("impatient", workload.ids, workload, rng), paused=True, impatient=True)
+    ]
 
 
-PHASES: dict[str, Callable[[Workload, random.Random], Phase]] = {
+def sequence(workload: Workload, rng: random.Random) -> list[Phase]:
+    """One after the other: again at once, hundreds of ids later, after a restart; conflicts in both orders.
+
+    Catches what is wrong without any race: keys made anew for each attempt, memories that are too short or
+    end with the process, later quantities that win, quantities taken for the identity.
+    """
+    at_once, later, restarted = [], [], []
+    for n in range(3 * workload.ids):  # the first of three conflicts, the other two have one quantity
+        if n % 3 < 2:
+            small, large = _two_quantities(workload, rng)
+        own, other = (small, large) if n % 2 else (large, small)
+        message, changed = (
+            Delivery(f"sequence-{n}", small if n % 3 else own),
+            Delivery(f"sequence-{n}", other),
+        )
+        conflicts = n % 3 == 0 and workload.conflicts > 0
+        at_once += [message, changed, message] if conflicts else [message, message]
+        later += [changed, message] if conflicts else [message]
+        restarted.append(message)
+    idle: list[list[Delivery]] = [[] for _ in range(workload.workers - 1)]
+    return [
+        Phase("sequence", [at_once + later, *idle], alone=True),
+        Phase("sequence", [restarted, *idle], alone=True, restarted=True),
+    ]
+
+
+def conflicting(workload: Workload, rng: random.Random) -> list[Phase]:
+    """Rounds: all workers are released at once on one id, every other one with the smaller quantity."""
+    lists: list[list[Delivery]] = [[] for _ in range(workload.workers)]
+    for n in range(workload.ids):
+        small, large = _two_quantities(workload, rng)
+        for w, deliveries in enumerate(lists):
+            deliveries.append(Delivery(f"conflicting-{n}", small if (n + w) % 2 else large))
+    return [Phase("conflicting", lists, gated=True)]
+
+
+PHASES: dict[str, Callable[[Workload, random.Random], list[Phase]]] = {
     "same": same,
     "distinct": distinct,
     "spread": spread,
     "neighbours": neighbours,
     "paused": paused,
     "impatient": impatient,
+    "sequence": sequence,
+    "conflicting": conflicting,
 }
 
 
@@ -197,6 +242,12 @@ def _message(id: str, copies: int, workload: Workload, rng: random.Random) -> li
 
 def _quantity(workload: Workload, rng: random.Random) -> int:
     return 1 + _below(workload.max_qty, rng)
+
+
+def _two_quantities(workload: Workload, rng: random.Random) -> tuple[int, int]:
+    """The smaller one and the larger one."""
+    small = 1 + _below(workload.max_qty - 1, rng)
+    return small, small + 1 + _below(workload.max_qty - small, rng)
 
 
 def _below(n: int, rng: random.Random) -> int:

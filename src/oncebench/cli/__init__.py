@@ -7,11 +7,13 @@ import sys
 
 import typer
 
+from oncebench.cli.check import check
 from oncebench.cli.crash import crash
 from oncebench.cli.explore import explore
 from oncebench.cli.replay import replay
-from oncebench.cli.run import INTERRUPTED, run
+from oncebench.cli.run import run
 from oncebench.cli.show import show
+from oncebench.cli.telling import INTERRUPTED
 from oncebench.cli.variants import variants
 from oncebench.cli.wire import wire
 from oncebench.messages import BadInput
@@ -26,7 +28,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for _command in (run, explore, replay, crash, wire, show, variants):
+for _command in (check, run, explore, replay, crash, wire, show, variants):
     app.command()(_command)
 
 # The class that all errors of usage have in common, wherever this version of typer keeps it.

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from oncebench.results import RunResult
     from oncebench.stores.sqlite import Settings
 
-INTERRUPTED = 130
 SEED = 7
 JOURNALS = ("wal", "delete")
 SYNCHRONOUS = ("full", "normal", "off")
@@ -53,6 +52,7 @@ def crash(
     """Kill a real process before and after every statement, reopen, redeliver, and judge what is there."""
     from signal import SIGKILL, SIGTERM
 
+    from oncebench.cli.telling import exit_code
     from oncebench.cli.values import one_of, seconds
     from oncebench.receivers.loader import load
     from oncebench.results.files import folder_for, save
@@ -75,10 +75,10 @@ def crash(
     heir = load(successor) if successor is not None else None
     new = not out.exists()
     folder = folder_for(out, [receiver.name for receiver in receivers])
-    result = _empty_result(receivers, heir, settings, limit, seed, signals)
+    result = empty_result(receivers, heir, settings, limit, seed, signals)
     unsaved: BadInput | None = None
     try:
-        _crash_all(result, receivers, heir, settings, limit, signals, quiet)
+        crash_all(result, receivers, heir, settings, limit, signals, quiet)
         try:
             save(result, folder)
         except BadInput as error:  # say so when all is told: what was found is not lost with the disk
@@ -91,10 +91,12 @@ def crash(
     _print(result, folder if unsaved is None else None, json, quiet)
     if unsaved is not None:
         raise unsaved
-    raise typer.Exit(_exit_code(result))
+    verdicts = [(variant.verdict, variant.expected_verdict) for variant in result.variants]
+    interrupted = any(variant.interrupted for variant in result.variants)
+    raise typer.Exit(exit_code(verdicts, interrupted))
 
 
-def _crash_all(
+def crash_all(
     result: RunResult,
     receivers: Sequence[Receiver],
     heir: Receiver | None,
@@ -134,7 +136,7 @@ def _crash_all(
     result.complete = True
 
 
-def _empty_result(
+def empty_result(
     receivers: Sequence[Receiver],
     heir: Receiver | None,
     settings: Sequence[Settings],
@@ -142,6 +144,7 @@ def _empty_result(
     seed: int,
     signals: Sequence[Signals],
 ) -> RunResult:
+    """What is known before the first kill."""
     import tempfile
     from datetime import UTC, datetime
 
@@ -191,12 +194,3 @@ def _print(result: RunResult, folder: Path | None, json: bool, quiet: bool) -> N
     from oncebench.report.terminal import render, surprises, verdicts
 
     tell(result, lambda: render(result), lambda: (surprises(result), verdicts(result)), folder, json, quiet)
-
-
-def _exit_code(result: RunResult) -> int:
-    if any(variant.interrupted for variant in result.variants):
-        return INTERRUPTED
-    verdicts = [(variant.verdict, variant.expected_verdict) for variant in result.variants]
-    if any(got not in (expected, "unknown") for got, expected in verdicts):
-        return 1
-    return 3 if any(got == "unknown" for got, _ in verdicts) else 0

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from oncebench.stores.sqlite import Settings
     from oncebench.workload import Workload
 
-INTERRUPTED = 130
-"""Exit code after Ctrl-C, as shells have it."""
 SEED = 7
 WORKERS = 4
 IDS = 120
@@ -29,6 +27,7 @@ MAX_QTY = 99
 JOURNALS = ("wal", "delete")
 SYNCHRONOUS = ("full", "normal", "off")
 WORKLOADS = ("same", "distinct", "spread", "neighbours", "paused", "impatient")
+FURTHER_WORKLOADS = ("sequence", "conflicting")
 
 
 def run(
@@ -44,13 +43,17 @@ def run(
     max_qty: Annotated[int, typer.Option(help="Quantities are 1 to this.")] = MAX_QTY,
     workload: Annotated[
         list[str] | None,
-        typer.Option(help="same, distinct, spread, neighbours, paused, impatient, or mix for all."),
+        typer.Option(help=f"{', '.join(WORKLOADS)} (mix for these), {', '.join(FURTHER_WORKLOADS)}."),
     ] = None,
     journal: Annotated[list[str] | None, typer.Option(help="wal, delete; both if not given.")] = None,
     synchronous: Annotated[str, typer.Option(help="full, normal or off.")] = "full",
     busy_timeout: Annotated[str, typer.Option(help="How long SQLite waits for a lock, e.g. 100ms.")] = "5s",
     max_tries: Annotated[int, typer.Option(help="Calls for a delivery; only lock errors are retried.")] = 1,
     deadline: Annotated[str, typer.Option(help="A call that takes longer gets its worker killed.")] = "30s",
+    time_limit: Annotated[
+        str,
+        typer.Option(help="Hand nothing more over after so long in a race; what is left counts as untried."),
+    ] = "60s",
     kills: Annotated[int, typer.Option(help="Workers killed in mid-race and started again.")] = 0,
     witness: Annotated[
         bool, typer.Option("--witness/--no-witness", help="Triggers that record each effect, or full speed.")
@@ -64,6 +67,7 @@ def run(
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress, only the verdicts.")] = False,
 ) -> None:
     """Race receivers against themselves: real processes, one SQLite file, the same and different ids."""
+    from oncebench.cli.telling import exit_code
     from oncebench.cli.values import one_of, seconds
     from oncebench.race import Policy
     from oncebench.receivers.loader import load
@@ -71,20 +75,21 @@ def run(
     from oncebench.stores.sqlite import Settings
     from oncebench.workload import Workload
 
-    phases = one_of(workload or ["mix"], (*WORKLOADS, "mix"), "--workload")
+    phases = one_of(workload or ["mix"], (*WORKLOADS, *FURTHER_WORKLOADS, "mix"), "--workload")
     journals = one_of(journal or list(JOURNALS), JOURNALS, "--journal")
     one_of([synchronous], SYNCHRONOUS, "--synchronous")
     chosen = WORKLOADS if "mix" in phases else tuple(phases)
     work = Workload(seed, workers, ids, redeliveries, conflicts, max_qty, chosen)
-    policy = Policy(max_tries, seconds(deadline, "--deadline"), witness, kills)
+    limit = seconds(time_limit, "--time-limit")
+    policy = Policy(max_tries, seconds(deadline, "--deadline"), witness, kills, limit)
     settings = [Settings(mode, synchronous, seconds(busy_timeout, "--busy-timeout")) for mode in journals]  # type: ignore[arg-type]
     receivers = [load(target) for target in dict.fromkeys(variants or ["naive", "immediate"])]
     new = not out.exists()
     folder = folder_for(out, [receiver.name for receiver in receivers])
-    result = _empty_result(receivers, work, settings, policy, db)
+    result = empty_result(receivers, work, settings, policy, db)
     unsaved: BadInput | None = None
     try:
-        for _ in _race_all(result, receivers, work, settings, policy, db, quiet):
+        for _ in race_all(result, receivers, work, settings, policy, db, quiet):
             try:
                 save(result, folder)
             except BadInput as error:  # say so when all is told: what was measured is not lost with the disk
@@ -97,10 +102,12 @@ def run(
     _print(result, folder if unsaved is None else None, json, quiet)
     if unsaved is not None:
         raise unsaved
-    raise typer.Exit(_exit_code(result))
+    verdicts = [(variant.verdict, variant.expected_verdict) for variant in result.variants]
+    interrupted = any(race.interrupted for variant in result.variants for race in variant.races)
+    raise typer.Exit(exit_code(verdicts, interrupted))
 
 
-def _race_all(
+def race_all(
     result: RunResult,
     receivers: Sequence[Receiver],
     workload: Workload,
@@ -108,6 +115,7 @@ def _race_all(
     policy: Policy,
     db: Path | None,
     quiet: bool,
+    label: str = "",
 ) -> Iterator[None]:
     """Each receiver in each journal mode, added to the result; stops after each, so that it can be saved."""
     from oncebench.race import race
@@ -119,7 +127,7 @@ def _race_all(
         races = []
         known = list(result.variants)
         for mode in settings:
-            with progress.of(f"{receiver.name}, {mode.journal}") as report:
+            with progress.of(f"{label} {receiver.name}, {mode.journal}".lstrip()) as report:
                 ended = race(receiver, workload, mode, policy, db, report)
             races.append(summary.of_race(ended))
             result.variants = [*known, summary.of_variant(receiver.name, receiver.expected, races)]
@@ -130,13 +138,14 @@ def _race_all(
                 return
 
 
-def _empty_result(
+def empty_result(
     receivers: Sequence[Receiver],
     workload: Workload,
     settings: Sequence[Settings],
     policy: Policy,
     db: Path | None,
 ) -> RunResult:
+    """What is known before the first race."""
     import tempfile
     from datetime import UTC, datetime
 
@@ -166,6 +175,7 @@ def _empty_result(
             deadline=policy.deadline,
             witness=policy.watched,
             kills=policy.kills,
+            time_limit=policy.time_limit,
         ),
         environment=environment(db.parent if db is not None else Path(tempfile.gettempdir())),
     )
@@ -190,6 +200,7 @@ def _again(names: Sequence[str], workload: Workload, settings: Sequence[Settings
         "--max-tries": (policy.max_tries, 1),
         "--deadline": (policy.deadline, 30.0),
         "--kills": (policy.kills, 0),
+        "--time-limit": (policy.time_limit, 60.0),
     }
     words = ["oncebench", "run", *names]
     for option, (value, usual) in options.items():
@@ -203,12 +214,3 @@ def _print(result: RunResult, folder: Path | None, json: bool, quiet: bool) -> N
     from oncebench.report.terminal import render, surprises, verdicts
 
     tell(result, lambda: render(result), lambda: (surprises(result), verdicts(result)), folder, json, quiet)
-
-
-def _exit_code(result: RunResult) -> int:
-    if any(race.interrupted for variant in result.variants for race in variant.races):
-        return INTERRUPTED
-    verdicts = [(variant.verdict, variant.expected_verdict) for variant in result.variants]
-    if any(got not in (expected, "unknown") for got, expected in verdicts):
-        return 1
-    return 3 if any(got == "unknown" for got, _ in verdicts) else 0

@@ -16,12 +16,17 @@ def show(
     """Print a saved run."""
     from rich.console import Console
 
-    from oncebench.report import terminal, wired
+    from oncebench.report import checked, terminal, wired
+    from oncebench.results.checked import CheckRun
     from oncebench.results.files import kind_of, load, load_as
     from oncebench.results.schema import encode
     from oncebench.results.wired import WireRun
 
-    if kind_of(run) == "wire":
+    kind = kind_of(run)
+    if kind == "check":
+        check = load_as(run, CheckRun)
+        data, told = encode(check), checked.render(check)
+    elif kind == "wire":
         wire = load_as(run, WireRun)
         data, told = encode(wire), wired.render(wire)
     else:

@@ -3,13 +3,32 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import msgspec
     from rich.console import RenderableType
+
+
+INTERRUPTED = 130
+"""Exit code after Ctrl-C, as shells have it."""
+
+
+def exit_code(verdicts: Iterable[tuple[str, str]], interrupted: bool) -> int:
+    """0 if every verdict is the declared one, 1 if one is not, 3 if one is unknown; 130 after Ctrl-C.
+
+    Args:
+        verdicts: Each with the declared one.
+        interrupted: Whether Ctrl-C ended it.
+    """
+    if interrupted:
+        return INTERRUPTED
+    pairs = [(got, declared) for got, declared in verdicts if got != declared]
+    if any(got != "unknown" for got, _ in pairs):
+        return 1
+    return 3 if pairs else 0
 
 
 def tell(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import shutil
 import sys
 import tempfile
@@ -36,12 +37,14 @@ class Policy:
         deadline: Seconds that one call may take before its worker is killed.
         watched: Whether the store has a witness.
         kills: Workers that are killed in mid-race, and started again.
+        time_limit: Seconds after which nothing more is handed over; the drain has as many.
     """
 
     max_tries: int = 1
     deadline: float = 30.0
     watched: bool = True
     kills: int = 0
+    time_limit: float = 60.0
 
     def __post_init__(self) -> None:
         if not 1 <= self.max_tries <= 1000:
@@ -50,6 +53,10 @@ class Policy:
             raise BadInput(f"kills must be 0 to 100000, not {self.kills}")
         if not 0 < self.deadline <= 86_400:
             raise BadInput(f"the deadline must be more than 0 s and at most a day, not {self.deadline:g} s")
+        if not 0 < self.time_limit <= 86_400:
+            raise BadInput(
+                f"the time limit must be more than 0 s and at most a day, not {self.time_limit:g} s"
+            )
 
 
 @dataclass
@@ -72,6 +79,7 @@ class Race:
         notes: What a reader must know: workers that died, what could not be read.
         failures: Where the bench itself, not the receiver, did not come to its end.
         interrupted: Whether Ctrl-C ended it.
+        cut: Whether the time limit ended it before all was handed over.
         complete: Whether all planned deliveries were handed over and drained, and all states read.
     """
 
@@ -94,11 +102,12 @@ class Race:
     notes: list[str] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
     interrupted: bool = False
+    cut: bool = False
 
     @property
     def complete(self) -> bool:
         """Whether nothing is missing that a verdict needs."""
-        return self.after is not None and not self.interrupted and not self.undrained
+        return self.after is not None and not self.interrupted and not self.cut and not self.undrained
 
 
 def race(
@@ -159,6 +168,8 @@ class _Coordinator:
         self._deaths: list[list[int]] = []
         self._seen = 0  # rows of the witness
         self._began = 0.0
+        self._until = 0
+        self._began_in: dict[int, int] = {}  # the phase in which the present life of a worker began
 
     def run(self) -> Race:
         race = self._race
@@ -169,6 +180,7 @@ class _Coordinator:
         deaths = plan_kills(race.workload.seed, race.policy.kills, counts)
         self._deaths = [[warm_up + n for n in ones] for ones in deaths]
         workers: list[Member] = []
+        self._until = time.perf_counter_ns() + int(race.policy.time_limit * 1e9)
         try:
             with Crew(self._folder, race.policy.deadline, lambda done: self._progress(done, planned)) as crew:
                 beside: list[Member] = []
@@ -178,7 +190,9 @@ class _Coordinator:
                 race.effective = [sqlite.Settings(**m.effective) for m in workers if m.effective]
                 crew.run(workers, self._at_gate, lambda member: self._successor(crew, member))
                 race.seconds = time.monotonic() - self._began
+                late = time.perf_counter_ns() > self._until
                 self._collect(workers)
+                race.cut = late and reading.handed_over(race.history) < planned - warm_up * len(counts)
                 race.between = self._observe()
                 self._drain(crew)
                 for member in beside:
@@ -206,27 +220,32 @@ class _Coordinator:
         return self._receiver.observe(self._store, self._seen)
 
     def _successor(self, crew: Crew, member: Member) -> Job | None:
-        """What is left to do of the plan of a worker that was killed as planned."""
-        if not member.doomed or not member.end or member.hung:
+        """What is left to do of the plan of a worker that was killed, or came to a restart, as planned."""
+        killed = member.doomed and bool(member.end)
+        if member.hung or (member.end and not killed):
             return None
-        self._race.kills += 1
+        self._race.kills += killed
         worker, job = member.job.worker, member.job
         _, _, answer = recorder.read(self._folder / recorder.recording(worker, job.life))
         begun = job.first_delivery + (int(reading.begun(answer)[-1]) + 1 if len(answer) else 0)
-        skipped = gates = 0  # on the way to the first phase that is not at its end
-        phases = list(self._race.phases)
-        while phases and skipped + len(phases[0].deliveries[worker]) <= begun:
-            phase = phases.pop(0)
-            skipped += len(phase.deliveries[worker])
-            gates += 1 + len(phase.deliveries[worker]) * phase.gated
-        if not phases:
+        phases, at = self._race.phases, self._began_in.get(worker, 0)
+        lengths = [len(phase.deliveries[worker]) for phase in phases]
+        skipped = sum(lengths[:at])  # on the way to the phase in which it goes on
+        while at < len(phases) and skipped + lengths[at] <= begun:
+            skipped += lengths[at]
+            at += 1
+            if skipped == begun if killed else at < len(phases) and phases[at].restarted:
+                break  # phases in which it has nothing to do may follow, with gates of their own
+        if at == len(phases) or time.perf_counter_ns() > self._until:
             return None
+        self._began_in[worker] = at
+        gates = sum(1 + length * phase.gated for phase, length in zip(phases[:at], lengths, strict=False))
         first = begun - skipped
         return replace(
-            self._job(worker, phases, first=first, begun=begun),
+            self._job(worker, phases[at:], first=first, begun=begun),
             life=job.life + 1,
             first_call=job.first_call + len(answer),
-            gates=max(0, crew.gates - gates - first * phases[0].gated),
+            gates=max(0, crew.gates - gates - first * phases[at].gated),
         )
 
     def _job(
@@ -239,9 +258,13 @@ class _Coordinator:
         first: int = 0,
         begun: int = 0,
     ) -> Job:
-        """What a process is to do: the phases, of the first of them only the deliveries from `first` on."""
+        """What a process is to do: the phases until a restart, the first of them from `first` on."""
         race = self._race
-        deaths = [] if serving or drain else self._deaths[worker]
+        phases = [*phases[:1], *itertools.takewhile(lambda phase: not phase.restarted, phases[1:])]
+        end = begun - first + sum(len(phase.deliveries[0 if drain else worker]) for phase in phases)
+        deaths = (
+            [] if serving or drain or min(self._deaths[worker], default=end) >= end else self._deaths[worker]
+        )
         return Job(
             target=race.receiver,
             import_path=sys.path,
@@ -263,6 +286,7 @@ class _Coordinator:
             ],
             serving=serving,
             first_delivery=begun,
+            until=self._until,
             # A kill by time may come late, after the next one's turn: that one is then due at once.
             dies_in=max(0, deaths.pop(0) - begun) if deaths else -1,
         )
@@ -274,6 +298,7 @@ class _Coordinator:
         if not unanswered:
             race.after = race.between
             return
+        self._until = time.perf_counter_ns() + int(race.policy.time_limit * 1e9)
         try:
             job = self._job(race.workload.workers, [Phase("drain", [unanswered])], drain=True)
             [drainer] = crew.start([job])

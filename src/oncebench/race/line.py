@@ -33,6 +33,7 @@ class Job:
         first_delivery: Deliveries that those had begun; the phases hold only what is left.
         first_call: Calls that those had made.
         gates: Gates on the way through the phases that were opened before this one came.
+        until: Hand nothing over after this moment of the monotonic clock, in nanoseconds.
         dies_in: In which of its deliveries this one is to be killed, from 0; -1 for none.
     """
 
@@ -53,6 +54,7 @@ class Job:
     first_delivery: int = 0
     first_call: int = 0
     gates: int = 0
+    until: int = 2**63 - 1
     dies_in: int = -1
 
 

@@ -85,6 +85,13 @@ def begun(answer: Ints) -> Ints:
     return np.cumsum((answer & recorder.RETRY) == 0) - 1
 
 
+def handed_over(history: History) -> int:
+    """How many deliveries were begun."""
+    import numpy as np
+
+    return len(np.unique(history.worker << CALL_BITS | history.delivery))
+
+
 def last_rows(history: History) -> list[int]:
     """The row of each delivery's last call."""
     import numpy as np

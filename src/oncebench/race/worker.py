@@ -149,6 +149,8 @@ class Worker:
         until_death = self._job.dies_in
         for gated, paused, impatient, deliveries in self._job.phases or ():
             self._line.gate()
+            if self._time_is_up():
+                return
             patience = self._set_patience(0) if impatient else None
             if impatient:
                 self._connections.set_impatient(True)
@@ -157,6 +159,8 @@ class Worker:
             self._trace()
             if 0 <= until_death < len(deliveries):
                 self._deliver(deliveries[:until_death], gated)
+                if self._time_is_up():
+                    return
                 self._die_during(deliveries[until_death], gated)
                 self._deliver(deliveries[until_death + 1 :], gated)
             else:
@@ -169,6 +173,10 @@ class Worker:
                 self._obstacle.close()
         if self._death is not None:  # it came to the end of its plan faster than its end came to it
             self._death.wait()
+
+    def _time_is_up(self) -> bool:
+        """Whether nothing more is to be handed over."""
+        return time.perf_counter_ns() > self._job.until
 
     def _die_during(self, delivery: tuple[str, int], gated: bool) -> None:
         """Hand over the delivery in which, or soon after which, this process is to be killed."""
@@ -235,7 +243,7 @@ class Worker:
         now = time.perf_counter_ns
         receive = self._receiver.receive
         conflict = self._receiver.conflict
-        max_tries = self._job.max_tries
+        max_tries, until = self._job.max_tries, self._job.until
         obstacle = self._obstacle
         hindered = gated or obstacle is not None
         db, plain, attributed = self._db, self._is_plain(), isinstance(self._db, witness.Witnessed)
@@ -290,7 +298,7 @@ class Worker:
                         tries += 1
                         continue
                 break
-            if answer > 3 and self._unanswered >= self._job.insist > 0:
+            if end > until or (answer > 3 and self._unanswered >= self._job.insist > 0):
                 break
         self._calls = first - self._number + row
 

@@ -151,19 +151,19 @@ def _evidence(variant: VariantResult) -> Iterator[RenderableType]:
     for proof in variant.violations[:1]:
         yield from smallest_proof(proof)
     for remark in [remark for race in races for remark in race.remarks][:1]:
-        yield Text(f"remark: a call of {_short(remark.id)} {remark.message}; its redelivery is told so")
+        yield Text(f"remark: a call of {short(remark.id)} {remark.message}; its redelivery is told so")
 
 
 def smallest_proof(proof: Proof) -> Iterator[RenderableType]:
     """One violation: what happened, and the operations that show it against a time axis."""
-    where = f"of {_short(proof.id)} " if proof.id else ""
+    where = f"of {short(proof.id)} " if proof.id else ""
     died = f", {proof.point}" if proof.point else ""
     yield Text(f"smallest proof: {proof.kind} {where}in {proof.journal} mode{died}")
     yield Text(f"  {proof.message}")
     ends = [op.completed if op.completed is not None else op.invoked for op in proof.operations]
     scale = max([1, *ends])
     for op in proof.operations:
-        yield Text.from_markup(f"  {_lane(op, scale)}  {escape(_answer(op))}")
+        yield Text.from_markup(f"  {_lane(op, scale)}  {escape(answer(op))}")
     if proof.operations:
         yield Text(f"  0{duration(scale):>{_LANE + 9}}", style="dim")
 
@@ -173,7 +173,7 @@ def _printable(text: str) -> str:
     return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in text)
 
 
-def _short(id: str) -> str:
+def short(id: str) -> str:
     """As a person can read it: signs and spaces that hide are shown, the middle of a long one is left out."""
     text = id if id.isprintable() and id == id.strip() else repr(id)
     return text if len(text) <= 40 else f"{text[:20]}...{text[-10:]} ({len(id):,} characters)"
@@ -187,7 +187,8 @@ def _lane(op: Op, scale: int) -> str:
     return f"worker {op.worker:<3}{' ' * start}{bar:<{_LANE + 1 - start}}"
 
 
-def _answer(op: Op) -> str:
+def answer(op: Op) -> str:
+    """What was delivered and what came of it."""
     said = {"applied": "True", "duplicate": "False", "conflict": "Conflict"}.get(
         op.outcome, op.detail or op.outcome
     )

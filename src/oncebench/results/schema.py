@@ -274,6 +274,7 @@ class Settings(Struct):
     deadline: float
     witness: bool
     kills: int = 0
+    time_limit: float | None = None
 
 
 class RunResult(Struct):

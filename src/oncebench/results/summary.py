@@ -9,7 +9,7 @@ import numpy as np
 
 from oncebench.audit import Findings, Verdict, Violation, audit, overlapped
 from oncebench.messages import CALL_BITS, NEVER, Event, History, Operation, Outcome, State
-from oncebench.race import Race
+from oncebench.race import Race, reading
 from oncebench.results.schema import (
     Drain,
     Effects,
@@ -145,14 +145,20 @@ def _why_unknown(race: Race, overlaps: int) -> list[str]:
         reasons.extend(race.notes or ["the store could not be read"])
     else:
         reasons += race.failures
-        if unseen := _unseen(race):
+        if race.cut:
+            left = _planned(race) - reading.handed_over(race.history)
+            reasons.append(
+                f"it was stopped after {race.policy.time_limit:g} s: {left:,} of {_planned(race):,} "
+                "deliveries were not handed over"
+            )
+        elif unseen := _unseen(race):
             reasons.append(f"nothing was delivered in the part {' and '.join(unseen)} of the workload")
     worldly = sorted({race.drained[row].detail for row in race.stuck if is_our_world(race.drained, row)})
     if worldly:
         reasons.append(f"the drain met {' and '.join(worldly)}, which is no fault of the receiver")
     elif race.undrained:
         reasons.append(f"{race.undrained} messages were not redelivered")
-    if not overlaps:
+    if not overlaps and not all(phase.alone for phase in race.phases[1:]):
         reasons.append("it raced nothing: no two deliveries of one id were ever in flight at once")
     return reasons
 
@@ -223,7 +229,7 @@ def moved(before: State | None, after: State | None) -> Effects:
 
 def _measured(race: Race) -> tuple[str, Flags]:
     """The phase that figures of speed come from: free running and without pauses, if there is one."""
-    plain = [p for p in race.phases[1:] if not p.paused]
+    plain = [p for p in race.phases[1:] if not p.paused and not p.alone]
     best = next((p for p in plain if not p.gated), plain[0] if plain else race.phases[1])
     return best.name, _inside(race, race.phases.index(best))
 

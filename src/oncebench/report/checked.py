@@ -1,0 +1,77 @@
+"""A check on the terminal: the verdict, a line for each mode, each kind of violation with its replay."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from oncebench.report.terminal import answer, duration, short, smallest_proof
+from oncebench.results.checked import CheckRun, Found
+
+_COLOURS = {"sound": "green", "broken": "red", "unknown": "yellow"}
+_MEANS = {
+    "sound": "nothing wrong in what was tried; it does not mean correct",
+    "broken": "there is a proof",
+    "unknown": "nothing wrong was seen, but too little was seen to say more",
+}
+
+_NEVER = "power loss, network file systems, more than two workers statement by statement"
+
+
+def render(run: CheckRun) -> RenderableType:
+    """The page that `oncebench check` prints."""
+    e = run.environment
+    parts: list[RenderableType] = [
+        verdict(run),
+        Text(f"{_MEANS[run.verdict]}", style="dim"),
+        *(Text(f"unknown, because {reason}", style="yellow") for reason in run.because),
+        Text(),
+        _modes(run),
+    ]
+    for n, found in enumerate(run.found):
+        parts += [Text(), *_found(found, whole=n == 0)]
+    parts += [Text(), *(Text(f"not tried: {what}", style="yellow") for what in run.untried)]
+    parts.append(Text(f"never tried: {_NEVER}", style="dim"))
+    where = f"SQLite {e.get('sqlite')} on {e.get('file_system')} · Python {e.get('python')}"
+    parts += [Text(f"{where} · {e.get('cores')} cores", style="dim")]
+    parts.append(Text(f"again: {run.command}", style="dim"))
+    return Group(*parts)
+
+
+def verdict(run: CheckRun) -> Text:
+    """One line: who, and one word."""
+    line = Text(f"{run.target}: ", style="bold")
+    line.append(run.verdict, style=f"bold {_COLOURS[run.verdict]}")
+    declared = run.expected_verdict
+    return line.append(
+        " as declared" if run.verdict == declared else f", declared {declared}", style="not bold"
+    )
+
+
+def _modes(run: CheckRun) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("mode", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
+    table.add_column("took", justify="right", no_wrap=True)
+    table.add_column("tried")
+    for mode in run.modes:
+        verdict = Text(mode.verdict, style=_COLOURS[mode.verdict])
+        table.add_row(mode.name, verdict, duration(mode.seconds * 1e9), mode.tried)
+    return table
+
+
+def _found(found: Found, whole: bool) -> Iterator[RenderableType]:
+    """What is wrong, who found it, and the one command that shows it; the first with its operations."""
+    yield Text.assemble((found.kind, "bold red"), (f"  found by {', '.join(found.modes)}", "dim"))
+    proof = found.proof
+    if whole and not proof.schedule:
+        yield Padding(Group(*smallest_proof(proof)), (0, 0, 0, 2))
+    else:
+        yield Text(f"  {short(proof.id)}: {proof.message}" if proof.id else f"  {proof.message}")
+    if whole and proof.schedule:  # its times are steps, and the replay draws them
+        yield from (Text(f"  {'ABCDEFGH'[op.worker]}  {answer(op)}") for op in proof.operations)
+    yield Text(f"  {found.replay}", style="bold")
