@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from oncebench.messages import MAX_QTY, BadInput, Delivery
 
@@ -108,6 +108,24 @@ def plan(workload: Workload) -> list[Phase]:
     for name in workload.phases:
         phases += PHASES[name](workload, random.Random(f"{workload.seed} {name}"))
     return phases
+
+
+def to_consumers(phases: Sequence[Phase], consumers: Sequence[str]) -> list[Phase]:
+    """Each delivery once for each consumer, as `m1@stock`; now all workers begin with the same, now not."""
+    return [
+        replace(
+            phase,
+            deliveries=[
+                [
+                    Delivery(f"{delivery.id}@{consumer}", delivery.qty)
+                    for n, delivery in enumerate(deliveries)
+                    for consumer in (consumers[::-1] if n % 2 and worker % 2 else consumers)
+                ]
+                for worker, deliveries in enumerate(phase.deliveries)
+            ],
+        )
+        for phase in phases
+    ]
 
 
 def warm_up(workers: int, deliveries: int = 10) -> Phase:

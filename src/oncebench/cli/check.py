@@ -175,7 +175,7 @@ def _explore(run: CheckRun, receiver: Receiver, limit: float, quiet: bool) -> No
 
     began = time.monotonic()
     found = Exploration(receiver.name, exploring.declared(receiver), run.seed)
-    planned = len(exploring.DEFAULT_SCENARIOS) * len(LOCKS)
+    planned = len(exploring.DEFAULT_SCENARIOS) * len(LOCKS) * (2 if receiver.consumers else 1)
     planned *= len(JOURNALS) if receiver.own_setup is None else 1
     late = False
 

@@ -136,6 +136,8 @@ class _Campaign:
         self._successor = successor
         self._settings = settings
         self._seed = seed
+        self._snack = replace(SNACK, id=receiver.addressed(SNACK.id))
+        self._changed = replace(CHANGED, id=receiver.addressed(CHANGED.id))
         self._folder = folder
         self._crew = crew
         self._crash = Crash(receiver.name, settings)
@@ -157,10 +159,10 @@ class _Campaign:
     def _rehearse(self, signals: Sequence[signal.Signals]) -> tuple[list[Point], dict[int, list[str]]]:
         """Let it run to its end, without and with a witness; nobody is killed."""
         cases = [self._store(watched=False), self._store(watched=True)]
-        ran = self._deliver(cases, lambda folder: self._jobs(folder, [SNACK, SNACK], tells=True))
+        ran = self._deliver(cases, lambda folder: self._jobs(folder, [self._snack, self._snack], tells=True))
         heard = [[_steps(member) for member in members] for members in ran]
         histories = [
-            reading.read(folder, members[:1], {_VICTIM: [SNACK, SNACK]})
+            reading.read(folder, members[:1], {_VICTIM: [self._snack, self._snack]})
             for folder, members in zip(cases, ran, strict=True)
         ]
         kinds: tuple[points.Delivery, ...] = ("first", "again")
@@ -200,7 +202,8 @@ class _Campaign:
             cases[folder] = case = Killed(point)
             case.before = self._observe(folder, case)
         plan = {
-            folder: [SNACK] * (1 if case.point.delivery == "first" else 2) for folder, case in cases.items()
+            folder: [self._snack] * (1 if case.point.delivery == "first" else 2)
+            for folder, case in cases.items()
         }
         ran = self._deliver(list(cases), lambda f: self._jobs(f, plan[f], cases[f].point))
         for (folder, case), members in zip(cases.items(), ran, strict=True):
@@ -212,11 +215,11 @@ class _Campaign:
                 case.answered = case.history[last]
             case.killed = self._observe(folder, case)
         open_ = [folder for folder, case in cases.items() if case.killed is not None]
-        ran = self._deliver(open_, lambda f: self._jobs(f, [SNACK, CHANGED], heir=True))
+        ran = self._deliver(open_, lambda f: self._jobs(f, [self._snack, self._changed], heir=True))
         for folder, members in zip(open_, ran, strict=True):
             case = cases[folder]
             self._note(case, members)
-            redelivery = reading.read(folder, members[:1], {_HEIR: [SNACK, CHANGED]})
+            redelivery = reading.read(folder, members[:1], {_HEIR: [self._snack, self._changed]})
             case.drained = reading.joined(case.history, redelivery)
             ends = {redelivery[row].delivery: row for row in reading.last_rows(redelivery)}
             case.redelivered = _answer(redelivery, ends.get(0))

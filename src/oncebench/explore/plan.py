@@ -68,6 +68,19 @@ class Plan:
             raise BadInput(f"{len(workers)} workers: {MOST_WORKERS} at most, a letter is the name of each")
         return cls(tuple(workers), deaths=MOST_WORKERS)
 
+    def to_consumers(self, consumers: Sequence[str]) -> list[Plan]:
+        """The same for the first consumer alone, and with the workers at one consumer each."""
+        if not consumers or any("@" in delivery.id for row in self.deliveries for delivery in row):
+            return [self]
+        alone, apart = (
+            tuple(
+                tuple(Delivery(f"{delivery.id}@{each[worker % len(each)]}", delivery.qty) for delivery in row)
+                for worker, row in enumerate(self.deliveries)
+            )
+            for each in (consumers[:1], consumers)
+        )
+        return [Plan(alone, self.deaths, self.name), Plan(apart, self.deaths, f"{self.name} apart".strip())]
+
     def __str__(self) -> str:
         return "/".join(",".join(f"{d.id}:{d.qty}" for d in row) for row in self.deliveries)
 

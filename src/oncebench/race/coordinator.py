@@ -19,7 +19,7 @@ from oncebench.race.crew import Crew, Member
 from oncebench.race.kills import plan_kills
 from oncebench.race.line import Job
 from oncebench.stores import sqlite
-from oncebench.workload import Phase, Workload, plan
+from oncebench.workload import Phase, Workload, plan, to_consumers
 
 if TYPE_CHECKING:
     from oncebench.receivers.loader import Receiver
@@ -174,6 +174,8 @@ class _Coordinator:
     def run(self) -> Race:
         race = self._race
         race.phases = plan(race.workload)
+        if self._receiver.consumers:
+            race.phases = to_consumers(race.phases, self._receiver.consumers)
         planned = sum(len(list_) for phase in race.phases for list_ in phase.deliveries)
         warm_up = len(race.phases[0].deliveries[0])
         counts = [sum(len(p.deliveries[w]) for p in race.phases[1:]) for w in range(race.workload.workers)]

@@ -36,6 +36,8 @@ class Receiver:
         serve: Runs beside the workers in a process of its own, given a connection and the path.
         receive_payload: `(connection, id, qty, schema, payload) -> bool` for messages that carry a JSON
             object and the version of its form; None if it takes none.
+        consumers: Who each get every message; `receive` is then given ids such as `m1@stock`, and the
+            inbox that is observed has them. Empty where there is one consumer, without a name.
     """
 
     name: str
@@ -47,6 +49,11 @@ class Receiver:
     own_observe: Callable[[Path], State] | None = None
     serve: Callable[[sqlite3.Connection, Path], None] | None = None
     receive_payload: Callable[[Any, str, int, int, dict[str, Any]], object] | None = None
+    consumers: tuple[str, ...] = ()
+
+    def addressed(self, id: str) -> str:
+        """An id as it comes to this receiver's first consumer."""
+        return f"{id}@{self.consumers[0]}" if self.consumers else id
 
     def setup(self, path: Path, settings: sqlite.Settings, *, watched: bool) -> None:
         """Make its store.
@@ -126,7 +133,8 @@ def receiver(code: Any, name: str, expected: Judged = "sound") -> Receiver:
     """Take a function, or an object with `receive` and perhaps more of what a `Receiver` has.
 
     An object may have `setup`, `connect`, `observe`, `serve` and `receive_payload`; either may name the
-    exception that means a conflict in an attribute `conflict`.
+    exception that means a conflict in an attribute `conflict`, and in `consumers` those who each get every
+    message: its fourth parameter then says which of them this delivery is for.
 
     Raises:
         BadInput: It cannot be called as a receiver.
@@ -143,11 +151,15 @@ def receiver(code: Any, name: str, expected: Judged = "sound") -> Receiver:
         )
     if inspect.iscoroutinefunction(receive):
         raise BadInput(f"{name} is an async function: wrap it in a plain one that runs it to its end")
+    consumers = _consumers(code, name)
     try:
-        inspect.signature(receive).bind(None, "id", 1)
+        inspect.signature(receive).bind(None, "id", 1, *consumers[:1])
     except TypeError as error:
+        form, count = (
+            ("receive(db, id, qty, consumer)", "four") if consumers else ("receive(db, id, qty)", "three")
+        )
         raise BadInput(
-            f"{name} cannot be called as receive(db, id, qty): {error}: give it these three parameters"
+            f"{name} cannot be called as {form}: {error}: give it these {count} parameters"
         ) from error
     except ValueError:  # a builtin without a signature: the first call will tell
         pass
@@ -156,7 +168,7 @@ def receiver(code: Any, name: str, expected: Judged = "sound") -> Receiver:
         raise BadInput(f"{name}.conflict must be an exception class, not {conflict!r}")
     return Receiver(
         name,
-        receive,
+        _to_consumer(receive, consumers) if consumers else receive,
         conflict,
         expected,
         own_setup=getattr(code, "setup", None),
@@ -164,7 +176,37 @@ def receiver(code: Any, name: str, expected: Judged = "sound") -> Receiver:
         own_observe=getattr(code, "observe", None),
         serve=getattr(code, "serve", None),
         receive_payload=getattr(code, "receive_payload", None),
+        consumers=consumers,
     )
+
+
+def _consumers(code: Any, name: str) -> tuple[str, ...]:
+    """Those that a receiver names.
+
+    Raises:
+        BadInput: They are not names.
+    """
+    named = getattr(code, "consumers", ())
+    each = tuple(named) if isinstance(named, tuple | list) else (None,)
+    if not all(isinstance(one, str) and one and "@" not in one for one in each) or len(set(each)) < len(each):
+        raise BadInput(f"{name}.consumers must be different names without @, not {named!r}")
+    return tuple(str(one) for one in each)
+
+
+def _to_consumer(
+    receive: Callable[..., object], consumers: tuple[str, ...]
+) -> Callable[[Any, str, int], object]:
+    """Takes the consumer from the id."""
+
+    def receive_addressed(db: Any, id: str, qty: int) -> object:
+        plain, _, consumer = id.rpartition("@")
+        if consumer not in consumers:  # a mark that makes an exploration's ids new comes after it
+            mark = consumer
+            plain, _, consumer = plain.rpartition("@")
+            plain += f"@{mark}"
+        return receive(db, plain, qty, consumer)
+
+    return receive_addressed
 
 
 def _import(place: str) -> Any:

@@ -96,6 +96,7 @@ def explore(
     result = Exploration(code.name, declared(code), seed)
     journals = journals if code.own_setup is None else journals[:1]
     whole = [Plan.of(plan, workers) if isinstance(plan, str) else plan for plan in plans]
+    whole = [each for plan in whole for each in plan.to_consumers(code.consumers)]
     for journal, lock, plan in itertools.product(journals, locks, whole):
         part = Part(plan, Setting(journal, lock, on, patience))
         if code.serve is not None:
