@@ -73,6 +73,8 @@ def crash(
         raise BadInput(f"--seed takes 0 to 2**63-1, not {seed}")
     receivers = [load(target) for target in dict.fromkeys(variants or USUAL)]
     heir = load(successor) if successor is not None else None
+    if heir is not None and any(receiver.mixed for receiver in receivers):
+        raise BadInput("old+new names the successor already: leave --successor out")
     new = not out.exists()
     folder = folder_for(out, [receiver.name for receiver in receivers])
     result = empty_result(receivers, heir, settings, limit, seed, signals)
@@ -116,6 +118,7 @@ def crash_all(
         crashes = []
         name = receiver.name if heir is None else f"{receiver.name} then {heir.name}"
         expected = VARIANTS[name].expected_in_crash if name in VARIANTS else "sound"
+        expected = receiver.expected if receiver.mixed else expected
         for mode in settings:
             with progress.of(f"{name}, {mode.journal}", "kills") as report:
                 ended = kill_all(

@@ -96,6 +96,10 @@ def wire(
     usual = ["pruned", "low_water"] if retain is not None else ["naive", "immediate"]
     names = variants or (["immediate"] if serve else usual)
     receivers = [load(target) for target in dict.fromkeys(names)]
+    for receiver in receivers:
+        if receiver.mixed or receiver.consumers:
+            several = "two versions" if receiver.mixed else "several consumers"
+            raise BadInput(f"{receiver.name} has {several}, and a warehouse one: try it with oncebench check")
     if serve:
         _serve(receivers, settings, host, port, db, log)
         return

@@ -9,7 +9,6 @@ import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from oncebench.crash import points
 from oncebench.crash.points import Point, Step
@@ -17,10 +16,8 @@ from oncebench.crash.worker import CrashJob
 from oncebench.messages import NEVER, Delivery, History, Operation, Outcome, State
 from oncebench.race import reading
 from oncebench.race.crew import Crew, Member
+from oncebench.receivers.loader import Receiver, load
 from oncebench.stores import sqlite
-
-if TYPE_CHECKING:
-    from oncebench.receivers.loader import Receiver
 
 SNACK = Delivery("snack-7", 7)
 CHANGED = Delivery("snack-7", 8)
@@ -101,7 +98,7 @@ def crash(
     """Kill it everywhere.
 
     Args:
-        receiver: The code under test; processes load it by name.
+        receiver: The code under test; processes load it by name. Of two versions the old one is killed.
         settings: How connections are opened.
         seed: For the waits before a refused redelivery is tried again; the points need no chance.
         deadline: Seconds that one call may take.
@@ -112,6 +109,8 @@ def crash(
     Raises:
         BadInput: A store cannot be made, or a process cannot begin.
     """
+    if receiver.mixed:
+        receiver, successor = map(load, receiver.mixed)
     folder = Path(tempfile.mkdtemp(prefix="oncebench-"))
     try:
         with Crew(folder, deadline, lambda done: None, "oncebench.crash.worker") as crew:

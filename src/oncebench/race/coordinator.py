@@ -244,8 +244,7 @@ class _Coordinator:
         gates = sum(1 + length * phase.gated for phase, length in zip(phases[:at], lengths, strict=False))
         first = begun - skipped
         return replace(
-            self._job(worker, phases[at:], first=first, begun=begun),
-            life=job.life + 1,
+            self._job(worker, phases[at:], first=first, begun=begun, life=job.life + 1),
             first_call=job.first_call + len(answer),
             gates=max(0, crew.gates - gates - first * phases[at].gated),
         )
@@ -259,6 +258,7 @@ class _Coordinator:
         drain: bool = False,
         first: int = 0,
         begun: int = 0,
+        life: int = 0,
     ) -> Job:
         """What a process is to do: the phases until a restart, the first of them from `first` on."""
         race = self._race
@@ -268,7 +268,7 @@ class _Coordinator:
             [] if serving or drain or min(self._deaths[worker], default=end) >= end else self._deaths[worker]
         )
         return Job(
-            target=race.receiver,
+            target=self._receiver.version(worker + life),
             import_path=sys.path,
             folder=str(self._folder),
             store=str(self._store),
@@ -287,6 +287,7 @@ class _Coordinator:
                 for n, phase in enumerate(phases)
             ],
             serving=serving,
+            life=life,
             first_delivery=begun,
             until=self._until,
             # A kill by time may come late, after the next one's turn: that one is then due at once.

@@ -9,7 +9,7 @@ import inspect
 import sqlite3
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,8 @@ from oncebench.stores import sqlite
 from oncebench.stores.witness import Witnessed
 
 FORMS = "a variant's name, package.module:function or path/to/file.py:function"
+MIXED = "+"
+"""Between the targets of two versions that share a store, as in a rolling deploy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,8 @@ class Receiver:
             object and the version of its form; None if it takes none.
         consumers: Who each get every message; `receive` is then given ids such as `m1@stock`, and the
             inbox that is observed has them. Empty where there is one consumer, without a name.
+        mixed: The targets of an old and a new version that share the store; what is not `receive` is the
+            old one's. Empty for a receiver of one version.
     """
 
     name: str
@@ -50,6 +54,11 @@ class Receiver:
     serve: Callable[[sqlite3.Connection, Path], None] | None = None
     receive_payload: Callable[[Any, str, int, int, dict[str, Any]], object] | None = None
     consumers: tuple[str, ...] = ()
+    mixed: tuple[str, ...] = ()
+
+    def version(self, n: int) -> str:
+        """The target of the version that comes nth, from 0, where versions take turns."""
+        return self.mixed[n % len(self.mixed)] if self.mixed else self.name
 
     def addressed(self, id: str) -> str:
         """An id as it comes to this receiver's first consumer."""
@@ -105,11 +114,15 @@ def load(target: str) -> Receiver:
     """Find a receiver.
 
     Args:
-        target: A variant's name, `package.module:function` or `path/to/file.py:function`.
+        target: A variant's name, `package.module:function` or `path/to/file.py:function`; or two of them
+            with a + between, the old version and the new one.
 
     Raises:
         BadInput: There is none of that name, it does not import, or it cannot be called so.
     """
+    versions = _versions(target)
+    if versions is not None:
+        return _mix(target, *map(load, versions))
     variant = VARIANTS.get(target)
     if variant is not None:
         module = importlib.import_module(f"oncebench.receivers.{target}")
@@ -127,6 +140,33 @@ def load(target: str) -> Receiver:
             )
         found = getattr(found, part)
     return receiver(found, target)
+
+
+def _versions(target: str) -> tuple[str, str] | None:
+    """Old and new; None if it is one target, whose path may have a + in it."""
+    for at in (at for at, sign in enumerate(target) if sign == MIXED):
+        old, new = target[:at], target[at + 1 :]
+        if (old in VARIANTS or ":" in old) and (new in VARIANTS or ":" in new or _versions(new)):
+            return old, new
+    return None
+
+
+def _mix(name: str, old: Receiver, new: Receiver) -> Receiver:
+    """Two versions as one receiver.
+
+    Raises:
+        BadInput: They cannot share a store.
+    """
+    if new.mixed:
+        raise BadInput(f"{name} has more than two versions: give the old one and the new one")
+    if (old.own_setup is None) != (new.own_setup is None):
+        raise BadInput(f"{name}: only one of them brings a schema of its own, so they cannot share a store")
+    if old.consumers != new.consumers:
+        raise BadInput(f"{name}: they name different consumers: give both the same")
+    if old.serve or new.serve:
+        raise BadInput(f"{name}: one of them has a process beside its workers, which cannot be mixed")
+    expected: Judged = "broken" if "broken" in (old.expected, new.expected) else "sound"
+    return replace(old, name=name, expected=expected, mixed=(old.name, new.name))
 
 
 def receiver(code: Any, name: str, expected: Judged = "sound") -> Receiver:

@@ -99,14 +99,20 @@ def explore(
     whole = [each for plan in whole for each in plan.to_consumers(code.consumers)]
     for journal, lock, plan in itertools.product(journals, locks, whole):
         part = Part(plan, Setting(journal, lock, on, patience))
-        if code.serve is not None:
+        if code.mixed:
+            part.because.append("two versions share the store, and explore steps one")
+        elif code.serve is not None:
             part.because.append("its statements run in another process, which explore does not step")
         else:
             _explore_part(code, part, strategy, preemptions, most, reduce, seed)
         result.parts.append(part)
         if each is not None:
             each(part)
-        if code.serve is not None or any("did not come back" in reason for reason in part.because):
+        if (
+            code.serve is not None
+            or code.mixed
+            or any("did not come back" in reason for reason in part.because)
+        ):
             break
     return result
 
@@ -133,6 +139,8 @@ def play(
     code = taken(receiver)
     if code.serve is not None:
         raise BadInput(f"{code.name} cannot be replayed: its statements run in another process")
+    if code.mixed:
+        raise BadInput(f"{code.name} cannot be replayed: give one of the two versions")
     with stage(code, plan, setting) as (site, crew):
         try:
             run = pick(Play(crew, site, plan, Views(), recording))
