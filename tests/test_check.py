@@ -7,6 +7,7 @@ import shlex
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import typer
 from msgspec import structs
 
 from oncebench.cli.check import check
+from oncebench.cli.show import show
 from oncebench.results.checked import CheckRun, Mode, conclude
 from oncebench.results.files import load_as
 from oncebench.results.schema import Proof
@@ -89,47 +91,97 @@ def test_a_schedule_is_the_preferred_proof_of_a_kind() -> None:
     assert isinstance(found.proof, Proof)
 
 
-def test_a_receiver_that_forgets_at_a_restart(tmp_path: Path) -> None:
+@pytest.fixture
+def checked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., tuple[int, str, CheckRun]]:
+    """Check a receiver, in this process and with fewer messages: the exit code, the page, what was saved."""
+    monkeypatch.chdir(tmp_path)
+    module = sys.modules["oncebench.cli.check"]
+
+    def run(target: str, **constants: object) -> tuple[int, str, CheckRun]:
+        for name, value in {"IDS": 24, "KILLS": 3, **constants}.items():
+            monkeypatch.setattr(module, name, value)
+        with pytest.raises(typer.Exit) as stop:
+            check(target, "60s", 7, tmp_path / "results", json=False, quiet=True)
+        [folder] = (tmp_path / "results").iterdir()
+        show(folder)
+        return stop.value.exit_code, capsys.readouterr().out, load_as(folder, CheckRun)
+
+    return run
+
+
+Checked = Callable[..., tuple[int, str, CheckRun]]
+
+
+def test_a_receiver_that_forgets_at_a_restart(checked: Checked, tmp_path: Path) -> None:
     """Broken in all four modes, the plainest proof first; each replay command shows its kind again."""
-    done = oncebench("check", "memory", "--out", "results", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr  # as declared
-    assert done.stdout.startswith("memory: broken as declared\n")
-    [folder] = (tmp_path / "results").iterdir()
-    run = load_as(folder, CheckRun)
+    code, page, run = checked("memory")
+    assert code == 0  # as declared
+    assert "\nmemory: broken as declared\n" in page
     assert {mode.name: mode.verdict for mode in run.modes} == dict.fromkeys(
         ("sequential", "race", "explore", "crash"), "broken"
     )
-    assert run.found[0].kind == "double_apply"
-    assert run.found[0].modes == ["sequential", "explore", "crash", "race"]
+    assert (run.found[0].kind, run.found[0].modes) == (
+        "double_apply",
+        ["sequential", "explore", "crash", "race"],
+    )
     for found in run.found:
-        assert found.replay in done.stdout
-        assert found.kind in done.stdout
-    replay = shlex.split(run.found[0].replay)[1:]
-    again = oncebench(*replay, "--out", "again", cwd=tmp_path)
+        assert found.replay in page
+        assert found.kind in page
+    again = oncebench(*shlex.split(run.found[0].replay)[1:], "--out", "again", cwd=tmp_path)
     assert "double_apply" in again.stdout
-    shown = oncebench("show", str(folder), cwd=tmp_path)
-    assert shown.stdout in done.stdout
-    assert json.loads(oncebench("show", str(folder), "--json", cwd=tmp_path).stdout)["kind"] == "check"
 
 
-def test_a_receiver_that_cannot_be_stepped(tmp_path: Path) -> None:
-    """Sound by race and crash; the page says what was not explored; JSON has the results of its modes."""
-    done = oncebench("check", "group", "--json", "--out", "results", cwd=tmp_path)
+def test_a_receiver_that_cannot_be_stepped(checked: Checked) -> None:
+    """Sound by race and crash; the page says what was not explored; the results of its modes are there."""
+    code, page, run = checked("group")
+    assert (code, run.verdict, run.found) == (0, "sound", [])
+    assert "another process, which explore does not step" in run.untried[0]
+    assert run.untried[0] in page
+    assert run.race and run.race.kind == "race"
+    assert run.explore and run.explore["verdict"] == "unknown"
+    assert run.crash and run.crash.kind == "crash"
+    assert {point.signal for point in run.crash.variants[0].points} == {"SIGKILL", "SIGTERM"}
+
+
+def test_threads_are_raced_where_connections_are_made_for_them(checked: Checked) -> None:
+    """One connection for all threads: nothing is wrong where a process has one worker."""
+    code, page, run = checked(f"{Path(__file__).parent / 'threaded.py'}:OneForAll")
+    assert code == 1
+    verdicts = {mode.name: mode.verdict for mode in run.modes}
+    assert verdicts["threads"] == "broken"
+    assert {verdicts[name] for name in ("sequential", "race", "crash")} == {"sound"}
+    assert "4 threads" in page
+
+
+def test_a_receiver_that_never_comes_back_is_not_waited_for_in_every_mode(
+    checked: Checked, tmp_path: Path
+) -> None:
+    """Stuck when alone: the other modes are left out, and that is said."""
+    (tmp_path / "mine.py").write_text("import time\ndef receive(db, id, qty):\n    time.sleep(600)\n")
+    code, page, _ = checked("mine.py:receive", DEADLINE_SECONDS=5.2)
+    assert code == 1
+    assert "mine.py:receive: broken, declared sound" in page
+    assert "stuck" in page
+    assert "not tried: race, explore, crash" in page
+
+
+def test_json_is_what_is_saved(tmp_path: Path) -> None:
+    """The same bytes from check and from show."""
+    done = oncebench("check", "immediate", "--json", "--out", "results", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
+    [folder] = (tmp_path / "results").iterdir()
     run = json.loads(done.stdout)
+    assert (folder / "run.json").read_text() == done.stdout
+    assert oncebench("show", str(folder), "--json", cwd=tmp_path).stdout == done.stdout
     assert (run["schema"], run["kind"], run["verdict"], run["expected_verdict"]) == (
         1,
         "check",
         "sound",
         "sound",
     )
-    assert "another process, which explore does not step" in run["untried"][0]
-    assert run["race"]["kind"] == "race"
-    assert run["crash"]["kind"] == "crash"
-    assert run["explore"]["verdict"] == "unknown"
-    signals = {point["signal"] for point in run["crash"]["variants"][0]["points"]}
-    assert signals == {"SIGKILL", "SIGTERM"}
-    assert run["found"] == []
+    assert (run["because"], run["untried"], run["found"]) == ([], [], [])
 
 
 def test_ctrl_c_keeps_what_is_there(tmp_path: Path) -> None:
@@ -151,19 +203,3 @@ def test_ctrl_c_keeps_what_is_there(tmp_path: Path) -> None:
     assert run.modes[0].verdict == "sound"
     assert "crash was not begun" in run.because
     assert "immediate: unknown" in out
-
-
-def test_a_receiver_that_never_comes_back_is_not_waited_for_in_every_mode(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Stuck when alone: the other modes are left out, and that is said."""
-    monkeypatch.setattr(sys.modules["oncebench.cli.check"], "DEADLINE_SECONDS", 5.2)
-    (tmp_path / "mine.py").write_text("import time\ndef receive(db, id, qty):\n    time.sleep(600)\n")
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(typer.Exit) as stop:
-        check("mine.py:receive", "60s", 7, tmp_path / "results", json=False, quiet=False)
-    assert stop.value.exit_code == 1
-    told = capsys.readouterr().out
-    assert "mine.py:receive: broken, declared sound" in told
-    assert "stuck" in told
-    assert "not tried: race, explore, crash" in told

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from oncebench.messages import Outcome
-from oncebench.race.worker import classify
+from oncebench.race.failures import classify
 
 LOCKED, ERROR, UNKNOWN = Outcome.LOCKED, Outcome.ERROR, Outcome.INDETERMINATE
 

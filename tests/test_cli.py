@@ -132,6 +132,7 @@ def test_the_line_that_runs_it_again_does(tmp_path: Path) -> None:
         "witness": False,
         "kills": 3,
         "time_limit": 90.0,
+        "threads": 1,
     }  # fmt: skip
 
 

@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from oncebench.workload import Workload
 
 SEED = 7
+IDS = 120
 KILLS = 8
 DEADLINE_SECONDS = 15.0
+THREADED = ("same", "distinct", "spread", "conflicting", "paused")
 MOST_SCHEDULES = 2000
 """Begun in each part of the exploration at the most: there are sixteen parts, and a minute for everything."""
 
@@ -108,14 +110,17 @@ def _try_all(run: CheckRun, receiver: Receiver, limit: float, quiet: bool) -> bo
     """Each mode in turn, added to the run; returns whether Ctrl-C ended it."""
     from oncebench.workload import PHASES, Workload
 
-    alone = Workload(run.seed, workers=1, phases=("sequence", "neighbours"))
-    at_once = Workload(run.seed, phases=tuple(name for name in PHASES if name != "sequence"))
+    alone = Workload(run.seed, workers=1, ids=IDS, phases=("sequence", "neighbours"))
+    at_once = Workload(run.seed, ids=IDS, phases=tuple(name for name in PHASES if name != "sequence"))
     try:
         run.sequential = _race(run, "sequential", receiver, alone, limit, 0, quiet)
         if _hangs(run.sequential):  # every other mode would wait for it again and again
             run.complete = True
             return False
         run.race = _race(run, "race", receiver, at_once, limit, KILLS, quiet)
+        if any(race.threaded for race in run.sequential.variants[0].races):
+            threaded = Workload(run.seed, ids=IDS, phases=THREADED)
+            run.threads = _race(run, "threads", receiver, threaded, limit, 0, quiet, threaded.workers)
         _explore(run, receiver, limit, quiet)
         _crash(run, receiver, quiet)
     except KeyboardInterrupt:
@@ -125,7 +130,14 @@ def _try_all(run: CheckRun, receiver: Receiver, limit: float, quiet: bool) -> bo
 
 
 def _race(
-    run: CheckRun, name: str, receiver: Receiver, workload: Workload, limit: float, kills: int, quiet: bool
+    run: CheckRun,
+    name: str,
+    receiver: Receiver,
+    workload: Workload,
+    limit: float,
+    kills: int,
+    quiet: bool,
+    threads: int = 1,
 ) -> RunResult:
     from oncebench.cli.run import empty_result, race_all
     from oncebench.race import Policy
@@ -134,7 +146,7 @@ def _race(
     from oncebench.testing.exploration import JOURNALS
 
     began = time.monotonic()
-    policy = Policy(deadline=DEADLINE_SECONDS, kills=kills, time_limit=limit)
+    policy = Policy(deadline=DEADLINE_SECONDS, kills=kills, threads=threads, time_limit=limit)
     settings = [Settings(journal) for journal in JOURNALS]
     result = empty_result([receiver], workload, settings, policy, None)
     for _ in race_all(result, [receiver], workload, settings, policy, None, quiet, name):
@@ -158,7 +170,9 @@ def _raced(result: RunResult) -> str:
         return f"{deliveries} one after the other, with a restart"
     ids, raced = sum(race.ids for race in races), sum(race.overlapped_ids for race in races)
     killed = sum(race.kills for race in races)
-    return f"{deliveries} by {workers} processes, {raced:,} of {ids:,} ids raced, {killed} killed"
+    who = f"{workers} threads" if result.settings.threads > 1 else f"{workers} processes"
+    died = f", {killed} killed" if killed else ""
+    return f"{deliveries} by {who}, {raced:,} of {ids:,} ids raced{died}"
 
 
 def _hangs(result: RunResult) -> bool:
@@ -177,29 +191,28 @@ def _explore(run: CheckRun, receiver: Receiver, limit: float, quiet: bool) -> No
     found = Exploration(receiver.name, exploring.declared(receiver), run.seed)
     planned = len(exploring.DEFAULT_SCENARIOS) * len(LOCKS) * (2 if receiver.consumers else 1)
     planned *= len(JOURNALS) if receiver.own_setup is None else 1
-    late = False
-
     with Progress(not quiet).of(f"explore {receiver.name}", "parts") as report:
 
         def keep(part: Part) -> None:
-            nonlocal late
             found.parts.append(part)
             report(len(found.parts), planned)
             if time.monotonic() - began > limit and len(found.parts) < planned:
-                late = True
                 raise _Late
 
+        cut = []  # why it did not come to its end
         try:
             exploring.explore(receiver, most=MOST_SCHEDULES, seed=run.seed, each=keep)
         except _Late:
-            pass
+            cut = [f"it was stopped after {limit:g} s"]
+        except Exception as error:  # a receiver that it was not made for: the other modes still judge
+            cut = [f"{type(error).__name__}: {error}".removeprefix("BadInput: ")]
         finally:
-            data, because = as_data(found), found.because
-            if late and not because:
-                because = [f"it was stopped after {limit:g} s, {len(found.parts)} of {planned} parts done"]
-            verdict = "unknown" if late and found.verdict == "sound" else str(found.verdict)
+            if len(found.parts) < planned and cut:
+                cut = [f"{why}; {len(found.parts)} of {planned} parts were explored" for why in cut]
+            verdict = "unknown" if cut and found.verdict == "sound" else str(found.verdict)
+            because = list(dict.fromkeys([*cut, *found.because])) if verdict == "unknown" else []
             took = time.monotonic() - began
-            run.explore = data
+            run.explore = as_data(found)
             run.modes.append(Mode("explore", verdict, covered(found), took, because))
 
 

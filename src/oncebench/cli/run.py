@@ -50,6 +50,7 @@ def run(
     busy_timeout: Annotated[str, typer.Option(help="How long SQLite waits for a lock, e.g. 100ms.")] = "5s",
     max_tries: Annotated[int, typer.Option(help="Calls for a delivery; only lock errors are retried.")] = 1,
     deadline: Annotated[str, typer.Option(help="A call that takes longer gets its worker killed.")] = "30s",
+    threads: Annotated[int, typer.Option(help="Workers that share a process, as threads of it.")] = 1,
     time_limit: Annotated[
         str,
         typer.Option(help="Hand nothing more over after so long in a race; what is left counts as untried."),
@@ -81,7 +82,7 @@ def run(
     chosen = WORKLOADS if "mix" in phases else tuple(phases)
     work = Workload(seed, workers, ids, redeliveries, conflicts, max_qty, chosen)
     limit = seconds(time_limit, "--time-limit")
-    policy = Policy(max_tries, seconds(deadline, "--deadline"), witness, kills, limit)
+    policy = Policy(max_tries, seconds(deadline, "--deadline"), witness, kills, threads, limit)
     settings = [Settings(mode, synchronous, seconds(busy_timeout, "--busy-timeout")) for mode in journals]  # type: ignore[arg-type]
     receivers = [load(target) for target in dict.fromkeys(variants or ["naive", "immediate"])]
     new = not out.exists()
@@ -175,6 +176,7 @@ def empty_result(
             deadline=policy.deadline,
             witness=policy.watched,
             kills=policy.kills,
+            threads=policy.threads,
             time_limit=policy.time_limit,
         ),
         environment=environment(db.parent if db is not None else Path(tempfile.gettempdir())),
@@ -200,6 +202,7 @@ def _again(names: Sequence[str], workload: Workload, settings: Sequence[Settings
         "--max-tries": (policy.max_tries, 1),
         "--deadline": (policy.deadline, 30.0),
         "--kills": (policy.kills, 0),
+        "--threads": (policy.threads, 1),
         "--time-limit": (policy.time_limit, 60.0),
     }
     words = ["oncebench", "run", *names]

@@ -7,7 +7,7 @@ from typing import Any
 
 from oncebench.explore.gate import Gate, Killed, gate_of_caller
 from oncebench.messages import Outcome
-from oncebench.race.worker import classify
+from oncebench.race.failures import classify
 from oncebench.receivers.loader import Receiver
 from oncebench.stores import witness
 from oncebench.stores.sqlite import Settings

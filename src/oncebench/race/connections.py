@@ -28,10 +28,16 @@ class Connections:
 
     Attributes:
         before_statement: Called with each statement that one of them is about to run.
+        heard: Whether they are. Not where threads may share one: while SQLite calls back it holds the
+            connection and waits for Python, which another thread holds that waits for the connection.
+        threaded: Whether one of them was opened with `check_same_thread=False`, which is how Python code
+            says that threads may share it.
     """
 
     def __init__(self, store: str) -> None:
         self.before_statement: Callable[[str], None] = lambda statement: None
+        self.heard = True
+        self.threaded = False
         self._store = os.path.realpath(store)
         self._patience: dict[int, float] = {}
         self._impatient = False
@@ -46,7 +52,10 @@ class Connections:
                 options.setdefault("factory", Opened)
             db: sqlite3.Connection = original(*arguments, **options)
             if options.get("factory") not in _BENCH:
-                self._take(db)
+                threaded = not (
+                    arguments[4] if len(arguments) > 4 else options.get("check_same_thread", True)
+                )
+                self._take(db, threaded)
             return db
 
         sqlite3.connect = sqlite3.dbapi2.connect = connect  # type: ignore[assignment]
@@ -64,17 +73,20 @@ class Connections:
                 if impatient:
                     self._take_patience(db)
                 elif id(db) in self._patience:
-                    sqlite.set_busy_timeout(db, self._patience.pop(id(db)))
+                    sqlite.set_busy_timeout(db, self._patience[id(db)])
+                    del self._patience[id(db)]
 
-    def _take(self, db: sqlite3.Connection) -> None:
+    def _take(self, db: sqlite3.Connection, threaded: bool) -> None:
         with contextlib.suppress(sqlite3.Error, TypeError):
             if os.path.realpath(sqlite.file_of(db)) != self._store:
                 return
+            self.threaded |= threaded
             self._all.add(db)
-            db.set_trace_callback(lambda statement: self.before_statement(statement))
+            if self.heard:
+                db.set_trace_callback(lambda statement: self.before_statement(statement))
             if self._impatient:
                 self._take_patience(db)
 
     def _take_patience(self, db: sqlite3.Connection) -> None:
-        self._patience[id(db)] = sqlite.effective(db).busy_timeout
+        self._patience.setdefault(id(db), sqlite.effective(db).busy_timeout)
         sqlite.set_busy_timeout(db, 0)

@@ -37,6 +37,7 @@ class Policy:
         deadline: Seconds that one call may take before its worker is killed.
         watched: Whether the store has a witness.
         kills: Workers that are killed in mid-race, and started again.
+        threads: Workers that share a process, as threads of it.
         time_limit: Seconds after which nothing more is handed over; the drain has as many.
     """
 
@@ -44,6 +45,7 @@ class Policy:
     deadline: float = 30.0
     watched: bool = True
     kills: int = 0
+    threads: int = 1
     time_limit: float = 60.0
 
     def __post_init__(self) -> None:
@@ -53,6 +55,10 @@ class Policy:
             raise BadInput(f"kills must be 0 to 100000, not {self.kills}")
         if not 0 < self.deadline <= 86_400:
             raise BadInput(f"the deadline must be more than 0 s and at most a day, not {self.deadline:g} s")
+        if not 1 <= self.threads <= 256:
+            raise BadInput(f"threads must be 1 to 256, not {self.threads}")
+        if self.threads > 1 and self.kills:
+            raise BadInput("a kill would end all threads of its process: race with --threads or --kills")
         if not 0 < self.time_limit <= 86_400:
             raise BadInput(
                 f"the time limit must be more than 0 s and at most a day, not {self.time_limit:g} s"
@@ -79,6 +85,7 @@ class Race:
         notes: What a reader must know: workers that died, what could not be read.
         failures: Where the bench itself, not the receiver, did not come to its end.
         interrupted: Whether Ctrl-C ended it.
+        threaded: Whether it opened connections for use by several threads.
         cut: Whether the time limit ended it before all was handed over.
         complete: Whether all planned deliveries were handed over and drained, and all states read.
     """
@@ -103,6 +110,7 @@ class Race:
     failures: list[str] = field(default_factory=list)
     interrupted: bool = False
     cut: bool = False
+    threaded: bool = False
 
     @property
     def complete(self) -> bool:
@@ -136,6 +144,8 @@ def race(
             f"the deadline of {policy.deadline:g} s must be longer than the busy timeout of "
             f"{settings.busy_timeout:g} s: a worker that still waits would be taken for one that hangs"
         )
+    if policy.threads > 1 and any(phase.restarted for phase in plan(workload)):
+        raise BadInput("threads are not started anew one by one: leave sequence out of the workload")
     if path is not None:
         path = (
             path.resolve()
@@ -188,7 +198,9 @@ class _Coordinator:
                 beside: list[Member] = []
                 if self._receiver.serve is not None:
                     beside = crew.start([self._job(race.workload.workers + 1, [], serving=True)])
-                workers = crew.start([self._job(w, race.phases) for w in range(race.workload.workers)])
+                workers = crew.start(
+                    [self._job(w, race.phases) for w in range(race.workload.workers)], race.policy.threads
+                )
                 race.effective = [sqlite.Settings(**m.effective) for m in workers if m.effective]
                 crew.run(workers, self._at_gate, lambda member: self._successor(crew, member))
                 race.seconds = time.monotonic() - self._began
@@ -336,6 +348,7 @@ class _Coordinator:
         race.history = race.drained = reading.read(self._folder, workers, deliveries, warm_up)
 
     def _note_end(self, member: Member) -> None:
+        self._race.threaded |= member.threaded
         if member.forked:
             self._race.failures.append(
                 f"worker {member.job.worker} forks while it holds a connection, which SQLite forbids"

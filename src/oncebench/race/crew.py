@@ -40,6 +40,7 @@ class Member:
         hung: Whether it was killed because the receiver did not come back.
         doomed: Whether it has said that it is about to be killed, as planned.
         said: What else it said.
+        threaded: Whether connections to the store were opened for use by several threads in its process.
         dead: Whether its process was seen to have ended.
         failed: Whether it said that it could not go on, which is the bench's fault once it is ready.
         forked: Whether a child came of it while it held a connection.
@@ -65,6 +66,7 @@ class Member:
     failed: bool = False
     forked: bool = False
     doomed: bool = False
+    threaded: bool = False
     said: list[dict[str, Any]] = field(default_factory=list)
     dead: bool = False
     ended: bool = False
@@ -133,13 +135,14 @@ class Crew:
             start_new_session=True,
         )
 
-    def start(self, jobs: Sequence[Job]) -> list[Member]:
-        """Start a process for each job and wait until all are ready.
+    def start(self, jobs: Sequence[Job], threads: int = 1) -> list[Member]:
+        """Start a process for each job, or for so many of them, and wait until all are ready.
 
         Raises:
             BadInput: One of them cannot begin.
         """
-        started = [self._spawn(job) for job in jobs]
+        groups = [jobs[n : n + threads] for n in range(0, len(jobs), threads)]
+        started = [member for group in groups for member in self._spawn(group)]
         limit = time.monotonic() + _START
         while not all(member.ready for member in started):
             self._hear(_TICK)
@@ -175,7 +178,7 @@ class Crew:
                 self._tick(sum(member.calls for member in self.members))
             for member in running:
                 if not member.running and (job := successor(member)) is not None:
-                    workers.append(self._spawn(job))
+                    workers += self._spawn([job])
 
     def end(self, members: Sequence[Member]) -> None:
         """Kill these, wait until they are gone, and hear what they said before."""
@@ -186,24 +189,32 @@ class Crew:
                 break
             self._hear(_TICK)
 
-    def _spawn(self, job: Job) -> Member:
-        mine, theirs = socket.socketpair()
-        errors = Path(job.folder) / f"worker-{job.worker}.errors"
-        with theirs, errors.open("wb") as stderr:
+    def _spawn(self, jobs: Sequence[Job]) -> list[Member]:
+        """One process, with a line for each job."""
+        pairs = [socket.socketpair() for _ in jobs]
+        errors = Path(jobs[0].folder) / f"worker-{jobs[0].worker}.errors"
+        descriptors = [theirs.fileno() for _, theirs in pairs] + [self._life]
+        with contextlib.ExitStack() as stack:
+            stderr = stack.enter_context(errors.open("wb"))
+            for _, theirs in pairs:
+                stack.enter_context(theirs)
             process = subprocess.Popen(
-                [sys.executable, "-P", "-c", self._begin, str(theirs.fileno()), str(self._life)],
+                [sys.executable, "-P", "-c", self._begin, *map(str, descriptors)],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=stderr,
-                pass_fds=(theirs.fileno(), self._life),
+                pass_fds=descriptors,
                 start_new_session=True,
             )
-        member = Member(job, process, mine, errors, Watch(Path(job.folder) / recording(job.worker, job.life)))
-        self.members.append(member)
-        self._selector.register(mine, selectors.EVENT_READ, member)
-        with contextlib.suppress(OSError):  # it died already: its line says so
-            mine.sendall(json.dumps(asdict(job)).encode() + b"\n")
-        return member
+        members = []
+        for job, (mine, _) in zip(jobs, pairs, strict=True):
+            watch = Watch(Path(job.folder) / recording(job.worker, job.life))
+            members.append(member := Member(job, process, mine, errors, watch))
+            self.members.append(member)
+            self._selector.register(mine, selectors.EVENT_READ, member)
+            with contextlib.suppress(OSError):  # it died already: its line says so
+                mine.sendall(json.dumps(asdict(job)).encode() + b"\n")
+        return members
 
     def _open_gate(self, running: list[Member]) -> None:
         self.gates += 1
@@ -275,6 +286,7 @@ def _take(member: Member, message: dict[str, Any]) -> None:
             member.doomed = True
         case {"said": "done"}:
             member.running = False
+            member.threaded = message.get("threaded", False)
         case _:
             member.said.append(message)
 

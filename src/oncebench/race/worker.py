@@ -17,24 +17,19 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from oncebench.messages import CALL_BITS, Outcome
 from oncebench.race.connections import Connections
+from oncebench.race.failures import Details, classify, told, written
 from oncebench.race.kills import Death
 from oncebench.race.line import Job, Line
 from oncebench.race.recorder import DETAIL_SHIFT, LEFT_OPEN, OUTCOME_MASK, RETRY, ROWS, Recorder, recording
 from oncebench.receivers.loader import Receiver, load
 from oncebench.stores import sqlite, witness
 
-LOCK_ERRORS = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL})
-"""Primary codes of a refusal for contention; the extended code is what is tallied."""
-PROVES_NOTHING = frozenset(
-    {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
-)
-"""Primary codes after which the work may or may not have been done."""
 BACKOFF = 0.001
 """Seconds before the first retry at most; doubled for each further one, up to `LONGEST_BACKOFF`."""
 LONGEST_BACKOFF = 0.1
@@ -42,72 +37,28 @@ OBSTRUCTED = 0.25
 """Share of deliveries in an impatient phase before which a worker holds a lock that others need."""
 LONGEST_OBSTRUCTION = 0.003
 """Seconds."""
-_LONGEST_DETAIL = 300
-
-
-class Details:
-    """Short texts by number; the coordinator is told of each once, so that they outlive the worker."""
-
-    def __init__(self, line: Line) -> None:
-        self._numbers = {"": 0}
-        self._line = line
-
-    def number(self, kind: str, example: Callable[[], str]) -> int:
-        """The number of a kind of failure; its first example is kept, as far as it can be written."""
-        number = self._numbers.get(kind)
-        if number is None:
-            number = self._numbers[kind] = len(self._numbers)
-            self._line.say(said="detail", kind=_written(kind), example=_written(example()))
-        return number
-
-
-def _written(text: str) -> str:
-    """Cut to a readable length; what cannot be encoded, such as half a surrogate, is spelt out."""
-    return text[:_LONGEST_DETAIL].encode("utf-8", "backslashreplace").decode()
-
-
-def _told(error: BaseException) -> str:
-    """Class and message of an exception, even of one that cannot say it."""
-    name = type(error).__name__
-    try:
-        return f"{name}: {error}"
-    except Exception:
-        return f"{name}, whose message cannot be made"
-
-
-def classify(error: BaseException) -> tuple[Outcome, str]:
-    """What an exception of the receiver means, and under which name it is tallied.
-
-    SQLite's own error counts even if the receiver, or a library between, wrapped it in another, or raised
-    something else while it was handling it: the refusal is why the call failed.
-    """
-    cause: BaseException | None = error
-    seen: set[int] = set()
-    while cause is not None and id(cause) not in seen:
-        seen.add(id(cause))
-        code = getattr(cause, "sqlite_errorcode", None)
-        if isinstance(code, int):
-            name = str(getattr(cause, "sqlite_errorname", code))
-            if code & 0xFF in LOCK_ERRORS:
-                return Outcome.LOCKED, name
-            if code & 0xFF in PROVES_NOTHING:
-                return Outcome.INDETERMINATE, name
-            return Outcome.ERROR, name
-        if cause.__cause__ is not None or cause.__suppress_context__:
-            cause = cause.__cause__
-        else:
-            cause = cause.__context__
-    if isinstance(error, EOFError | ConnectionError | TimeoutError):
-        return Outcome.INDETERMINATE, type(error).__name__
-    return Outcome.ERROR, type(error).__name__
 
 
 class Worker:
     """The loop that hands deliveries to the receiver and writes down what became of them."""
 
     def __init__(
-        self, job: Job, receiver: Receiver, line: Line, connections: Connections | None = None
+        self,
+        job: Job,
+        receiver: Receiver,
+        line: Line,
+        connections: Connections | None = None,
+        hands: list[Any] | None = None,
     ) -> None:
+        """Open the connection.
+
+        Args:
+            job: What to do.
+            receiver: Whom to call.
+            line: To the coordinator.
+            connections: All that the process has.
+            hands: Those that the threads of this process were handed; this one's is added.
+        """
         self._job = job
         self._receiver = receiver
         self._line = line
@@ -123,6 +74,7 @@ class Worker:
         self._obstacle: sqlite3.Connection | None = None
         self._last_statement = ""
         self._death: Death | None = None
+        self._hands = hands
         self._connections = connections or Connections(job.store)
         self._connections.before_statement = self._before_statement
         line.opened = job.gates
@@ -133,6 +85,8 @@ class Worker:
         self._db: Any = self._receiver.connect(Path(self._job.store), self._settings)
         if isinstance(self._db, sqlite3.Connection):
             self._connections.leave(self._db)
+        if self._hands is not None:
+            self._hands.append(self._db)
         if isinstance(self._db, witness.Witnessed) and witness.is_present(self._db):
             self._db.attribute_changes()
         self._trace()
@@ -151,12 +105,16 @@ class Worker:
             self._line.gate()
             if self._time_is_up():
                 return
-            patience = self._set_patience(0) if impatient else None
+            patience = self._set_patience(0) if impatient and not self._is_shared() else None
             if impatient:
                 self._connections.set_impatient(True)
             self._obstacle = self._second_connection() if impatient else None
             self._pausing = paused
             self._trace()
+            if (
+                self._hands is not None
+            ):  # a pause within SQLite would keep the others from a connection that is shared
+                sys.setprofile(self._after_call if paused else None)
             if 0 <= until_death < len(deliveries):
                 self._deliver(deliveries[:until_death], gated)
                 if self._time_is_up():
@@ -217,7 +175,7 @@ class Worker:
 
     def _trace(self) -> None:
         """Hear of statements only where something depends on it: it costs."""
-        if isinstance(self._db, sqlite3.Connection):
+        if isinstance(self._db, sqlite3.Connection) and self._hands is None:
             wanted = self._pausing or _opens_by_itself(self._db)
             self._db.set_trace_callback(self._before_statement if wanted else None)
 
@@ -229,13 +187,26 @@ class Worker:
         if self._pausing and self._rng.random() < self._job.pause_share:
             time.sleep(self._rng.random() * self._job.longest_pause)
 
+    def _after_call(self, frame: object, event: str, function: object) -> None:
+        """Called by Python; a pause comes when a connection or cursor has come back."""
+        of = getattr(function, "__self__", None) if event == "c_return" else None
+        if isinstance(of, sqlite3.Connection | sqlite3.Cursor) and self._rng.random() < self._job.pause_share:
+            time.sleep(self._rng.random() * self._job.longest_pause)
+
     def _is_plain(self) -> bool:
         """Whether `in_transaction` alone tells that the receiver left a transaction open."""
-        return isinstance(self._db, sqlite3.Connection) and not _opens_by_itself(self._db)
+        usual = isinstance(self._db, sqlite3.Connection) and not _opens_by_itself(self._db)
+        return usual and not self._is_shared()
+
+    def _is_shared(self) -> bool:
+        """Whether other threads were handed the same connection: a transaction on it may be one of theirs."""
+        return self._hands is not None and sum(each is self._db for each in self._hands) > 1
 
     def _left_open(self) -> bool:
         """The same for other connections; a BEGIN that `autocommit=False` sends ahead holds nothing yet."""
         in_transaction = getattr(self._db, "in_transaction", False) is True  # some drivers have a method
+        if self._hands is not None and (self._is_shared() or _opens_by_itself(self._db)):
+            return False  # nobody hears of its statements
         return in_transaction and not self._last_statement.startswith("BEGIN")
 
     def _deliver(self, deliveries: list[tuple[str, int]], gated: bool) -> None:
@@ -312,7 +283,7 @@ class Worker:
             outcome, kind = classify(error)
         except Exception:  # an exception of the receiver's whose attributes raise
             outcome, kind = Outcome.ERROR, type(error).__name__
-        return outcome | self._details.number(kind, lambda: _told(error)) << DETAIL_SHIFT
+        return outcome | self._details.number(kind, lambda: told(error)) << DETAIL_SHIFT
 
     def _try_again(self, outcome: int, tries: int, max_tries: int) -> bool:
         """Whether to, after a wait of random length (so that those refused together part)."""
@@ -344,32 +315,64 @@ def _opens_by_itself(db: sqlite3.Connection) -> bool:
 
 
 def main() -> None:
-    """Do the job that comes over the line."""
-    line, life = Line(int(sys.argv[1])), int(sys.argv[2])
-    job = line.job(Job)
-    threading.Thread(target=die_with, args=(life, job.folder), daemon=True).start()
-    sys.path[:] = job.import_path
-    os.register_at_fork(after_in_child=lambda: _forked(line))
+    """Do the jobs that come over the lines, one in each thread if there are several."""
+    lines, life = [Line(int(number)) for number in sys.argv[1:-1]], int(sys.argv[-1])
+    jobs = [line.job(Job) for line in lines]
+    threading.Thread(target=die_with, args=(life, jobs[0].folder), daemon=True).start()
+    sys.path[:] = jobs[0].import_path
+    os.register_at_fork(after_in_child=lambda: _forked(lines[0]))
     try:
-        connections = Connections(job.store)
+        connections = Connections(jobs[0].store)
         connections.listen()  # before somebody's module takes `connect` for itself
-        receiver = load(job.target)
-        if job.serving:
-            _serve(job, receiver, line)
-        worker = Worker(job, receiver, line, connections)
+        receiver = load(jobs[0].target)
+        if jobs[0].serving:
+            _serve(jobs[0], receiver, lines[0])
+    except Exception as error:
+        lines[0].say(said="failed", why=written(told(error)))
+        return
+    if len(jobs) == 1:
+        _work(jobs[0], receiver, lines[0], connections)
+    else:
+        _share(jobs, receiver, lines, connections)
+    os._exit(0)  # whatever threads or exit handlers the receiver left behind
+
+
+def _work(
+    job: Job, receiver: Receiver, line: Line, connections: Connections, hands: list[Any] | None = None
+) -> None:
+    """Be one worker."""
+    try:
+        worker = Worker(job, receiver, line, connections, hands)
         effective = worker.effective()
     except Exception as error:
-        line.say(said="failed", why=_written(_told(error)))
-        return
+        line.say(said="failed", why=written(told(error)))
+        os._exit(1)
     line.say(said="ready", effective=effective)
-    mute()
+    if hands is None:
+        mute()
     try:
         worker.run()
-        line.say(said="done")
+        line.say(said="done", threaded=connections.threaded)
     except Exception as error:
         where = traceback.extract_tb(error.__traceback__)[-1]
-        line.say(said="failed", why=_written(f"{_told(error)} ({Path(where.filename).name}:{where.lineno})"))
-    os._exit(0)  # whatever threads or exit handlers the receiver left behind
+        line.say(said="failed", why=written(f"{told(error)} ({Path(where.filename).name}:{where.lineno})"))
+        os._exit(1)
+
+
+def _share(jobs: Sequence[Job], receiver: Receiver, lines: Sequence[Line], connections: Connections) -> None:
+    """Be several workers, a thread each; which of them runs changes as often as Python allows."""
+    sys.setswitchinterval(1e-6)
+    mute()
+    connections.heard = False
+    hands: list[Any] = []  # the connections that the threads were handed
+    threads = [
+        threading.Thread(target=_work, args=(job, receiver, line, connections, hands))
+        for job, line in zip(jobs, lines, strict=True)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
 
 
 def _forked(line: Line) -> None:

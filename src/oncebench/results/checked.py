@@ -13,15 +13,15 @@ from oncebench.results.schema import Op, Proof, RunResult
 from oncebench.workload import NEIGHBOURS, PHASES
 
 MODES = ("sequential", "race", "explore", "crash")
-"""In the order in which they run."""
-_BEST_PROOF = ("sequential", "explore", "crash", "race")  # the one first that needs the least luck
+"""In the order in which they run; `threads` comes after `race` where connections are made for threads."""
+_BEST_PROOF = ("sequential", "explore", "crash", "race", "threads")  # the one first that needs the least luck
 
 
 class Mode(Struct):
     """One way in which the receiver was tried.
 
     Attributes:
-        name: One of `MODES`.
+        name: One of `MODES`, or "threads".
         verdict: "sound", "broken" or "unknown".
         tried: What was tried, in figures.
         seconds: How long that took.
@@ -68,6 +68,7 @@ class CheckRun(Struct):
         found: Each kind of violation once.
         sequential: One worker, one delivery after the other: a result of kind "race".
         race: Many workers at once.
+        threads: The same as threads of one process; None if the receiver is not made for them.
         explore: As `oncebench explore --json` has it.
         crash: Killed at every point of a call.
     """
@@ -88,6 +89,7 @@ class CheckRun(Struct):
     environment: dict[str, str | int | list[str]]
     sequential: RunResult | None = None
     race: RunResult | None = None
+    threads: RunResult | None = None
     explore: dict[str, Any] | None = None
     crash: RunResult | None = None
 
@@ -135,12 +137,14 @@ def _proofs(run: CheckRun, mode: str) -> Iterator[tuple[Proof, str]]:
             yield _explored(violation), violation["replay"]
         return
     result: RunResult | None = getattr(run, mode)
-    for variant in result.variants if result is not None else []:
+    if result is None:
+        return
+    for variant in result.variants:
         for proof in variant.violations:
-            yield proof, shlex.join(_again(run, mode, proof))
+            yield proof, shlex.join(_again(run, mode, result, proof))
 
 
-def _again(run: CheckRun, mode: str, proof: Proof) -> Sequence[str]:
+def _again(run: CheckRun, mode: str, result: RunResult, proof: Proof) -> Sequence[str]:
     """The command that runs the part again in which a proof was seen."""
     if mode == "crash":
         signal = proof.point.split()[0].removeprefix("SIG").lower()
@@ -148,8 +152,8 @@ def _again(run: CheckRun, mode: str, proof: Proof) -> Sequence[str]:
     part = proof.id.rpartition("-")[0]
     part = "neighbours" if proof.id in NEIGHBOURS else part
     words = ["oncebench", "run", run.target, "--seed", str(run.seed), "--journal", proof.journal]
-    if mode == "sequential":
-        words += ["--workers", "1"]
+    if mode in ("sequential", "threads"):
+        words += ["--workers", "1"] if mode == "sequential" else ["--threads", str(result.settings.threads)]
     return [*words, "--workload", part] if part in PHASES else words
 
 

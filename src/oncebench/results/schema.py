@@ -164,6 +164,7 @@ class RaceResult(Struct):
         notes: What a reader must know.
         interrupted: Whether Ctrl-C ended it.
         kills: Workers that were killed in mid-race, as planned, and started again.
+        threaded: Whether it opened connections for use by several threads of a process.
     """
 
     journal: str
@@ -187,6 +188,7 @@ class RaceResult(Struct):
     notes: list[str] = field(default_factory=list)
     interrupted: bool = False
     kills: int = 0
+    threaded: bool = False
 
 
 class Point(Struct):
@@ -275,6 +277,7 @@ class Settings(Struct):
     witness: bool
     kills: int = 0
     time_limit: float | None = None
+    threads: int = 1
 
 
 class RunResult(Struct):

@@ -73,6 +73,7 @@ def of_race(race: Race) -> RaceResult:
         notes=race.notes,
         interrupted=race.interrupted,
         kills=race.kills,
+        threaded=race.threaded,
     )
 
 

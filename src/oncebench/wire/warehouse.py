@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from oncebench.messages import CALL_BITS, BadInput, Outcome
-from oncebench.race.worker import classify
+from oncebench.race.failures import classify
 from oncebench.receivers.loader import Receiver
 from oncebench.stores import sqlite, witness
 from oncebench.wire.log import Log
