@@ -133,3 +133,29 @@ def forks_with_a_connection(db: sqlite3.Connection, id: str, qty: int) -> bool:
         os._exit(0)
     os.waitpid(child, 0)
     return immediate.receive(db, id, qty)
+
+
+def floating(db: sqlite3.Connection, id: str, qty: int) -> bool:
+    """Quantities pass through floating point, as in a language that has nothing else."""
+    with db:
+        db.execute("BEGIN IMMEDIATE")
+        if db.execute("SELECT 1 FROM inbox WHERE id = ?", (id,)).fetchone():
+            return False
+        rounded = min(int(float(qty)), 2**63 - 1024)
+        db.execute("INSERT INTO inbox VALUES (?, ?)", (id, qty))
+        db.execute("UPDATE stock SET total = total + ?", (rounded,))
+        return True
+
+
+def small(db: sqlite3.Connection, id: str, qty: int) -> bool:
+    """Right within its bounds."""
+    if qty > 1_000_000:
+        raise ValueError(f"{qty} of anything")
+    return immediate.receive(db, id, qty)
+
+
+def smaller(db: sqlite3.Connection, id: str, qty: int) -> bool:
+    """Its bounds are too narrow for the usual quantities."""
+    if qty > 50:
+        raise ValueError(f"{qty} of anything")
+    return immediate.receive(db, id, qty)

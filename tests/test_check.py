@@ -62,9 +62,12 @@ def test_the_worst_mode_decides(tried: list[Mode], verdict: str) -> None:
 
 def test_what_cannot_be_explored_rests_on_race_and_crash_and_is_said() -> None:
     """Not unknown for that alone; but broken if another mode says so."""
-    run = empty(modes=modes(sequential="sound", race="sound", explore="unknown", crash="sound"))
+    run = empty(
+        modes=modes(sequential="sound", extremes="unknown", race="sound", explore="unknown", crash="sound")
+    )
     conclude(run)
-    assert (run.verdict, run.untried) == ("sound", ["not every interleaving: why explore"])
+    assert run.verdict == "sound"
+    assert run.untried == ["quantities near 2^63-1: why extremes", "not every interleaving: why explore"]
     run = empty(modes=modes(sequential="sound", race="broken", explore="unknown", crash="sound"))
     conclude(run)
     assert run.verdict == "broken"
@@ -72,7 +75,7 @@ def test_what_cannot_be_explored_rests_on_race_and_crash_and_is_said() -> None:
 
 def test_a_check_that_was_cut_short_is_never_sound() -> None:
     """Modes that were not begun are named."""
-    run = empty(modes=modes(sequential="sound", race="sound"), complete=False)
+    run = empty(modes=modes(sequential="sound", extremes="sound", race="sound"), complete=False)
     conclude(run)
     assert run.verdict == "unknown"
     assert run.because == ["explore was not begun", "crash was not begun"]
@@ -119,9 +122,9 @@ def test_a_receiver_that_forgets_at_a_restart(checked: Checked, tmp_path: Path) 
     code, page, run = checked("memory")
     assert code == 0  # as declared
     assert "\nmemory: broken as declared\n" in page
-    assert {mode.name: mode.verdict for mode in run.modes} == dict.fromkeys(
-        ("sequential", "race", "explore", "crash"), "broken"
-    )
+    verdicts = {mode.name: mode.verdict for mode in run.modes}
+    assert verdicts.pop("extremes") == "sound"  # nobody is started anew there
+    assert verdicts == dict.fromkeys(("sequential", "race", "explore", "crash"), "broken")
     assert (run.found[0].kind, run.found[0].modes) == (
         "double_apply",
         ["sequential", "explore", "crash", "race"],
@@ -164,7 +167,7 @@ def test_a_receiver_that_never_comes_back_is_not_waited_for_in_every_mode(
     assert code == 1
     assert "mine.py:receive: broken, declared sound" in page
     assert "stuck" in page
-    assert "not tried: race, explore, crash" in page
+    assert "not tried: extremes, race, explore, crash" in page
 
 
 def test_json_is_what_is_saved(tmp_path: Path) -> None:

@@ -344,3 +344,31 @@ def test_all_workers_are_started_anew_before_the_last_part_of_a_sequence(name: s
         )
     )
     assert alone.verdict == VARIANTS[name].expected  # and not unknown: nothing has to race here
+
+
+def extreme(target: str) -> RaceResult:
+    workload = Workload(workers=1, phases=("extremes", "overflow"))
+    return of_race(race(load(target), workload, Settings(synchronous="off"), QUICK))
+
+
+@pytest.mark.parametrize("name", ["immediate", "deferred", "upsert", "group"])
+def test_an_overflow_of_the_total_is_an_error_of_its_delivery(name: str) -> None:
+    """Right receivers refuse what the total has no room for, and the rest is judged as ever."""
+    result = extreme(name)
+    assert result.verdict == "sound", (result.violations, result.because)
+    assert result.effects.observed == result.effects.expected == 2**63 - 1 - 10
+    assert result.tallies.error == 4
+    assert any("no room for 2 messages" in note for note in result.notes)
+
+
+def test_half_of_a_message_that_the_total_has_no_room_for_is_found() -> None:
+    """`id_first` records it, and then cannot add it; floating point changes what it adds."""
+    assert "record_effect_mismatch" in extreme("id_first").violation_counts
+    assert "record_effect_mismatch" in extreme(misbehaving("floating")).violation_counts
+
+
+def test_a_column_that_takes_no_large_quantities_is_no_fault() -> None:
+    """It refuses them whole, so they were not tried; of the usual quantities none may be refused for ever."""
+    result = extreme(misbehaving("small"))
+    assert (result.verdict, result.violations) == ("unknown", [])
+    assert "stuck" in raced(misbehaving("smaller"), phases=("spread",), ids=10)[1].violation_counts

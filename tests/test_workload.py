@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oncebench.messages import MAX_QTY, BadInput
-from oncebench.workload import MAX_PLAIN_QTY, NEIGHBOURS, PHASES, Phase, Workload, plan
+from oncebench.workload import EXTREME, MAX_PLAIN_QTY, NEIGHBOURS, PHASES, Phase, Workload, plan
 
-ALL = tuple(PHASES)
+ALL = tuple(name for name in PHASES if name not in EXTREME)
 # All fields given: the digest does not follow a change of a default.
 SMALL = Workload(seed=7, workers=3, ids=20, redeliveries=2, conflicts=0.25, max_qty=99, phases=ALL)
-GOLDEN = "13503acd5ff6c2a596ff6c7669a383e8248c1696af9baaea862cc2128604b466"
+GOLDEN = "07ff323ae5a0f859d99bcb8631d5c58d219656af2b20a821e8c75b2dce6ae8e5"
 
 workloads = st.builds(
     Workload,
@@ -300,3 +300,18 @@ def test_neighbours_are_taken_for_each_other_by_every_usual_shortcut() -> None:
     ]
     for shortcut in shortcuts:
         assert len(set(map(shortcut, found))) < len(found)
+
+
+def test_extremes_fill_the_total_to_its_last_unit_and_overflow_has_no_room() -> None:
+    """With the warm-up; the largest quantity comes as a conflict, and as one message too many."""
+    phases = plan(Workload(workers=1, phases=EXTREME))
+    own: dict[str, int] = {}
+    for phase in phases[:2]:
+        for delivery in phase.deliveries[0]:
+            own.setdefault(delivery.id, delivery.qty)
+    assert sum(own.values()) == MAX_QTY
+    assert {own["extremes-least"], max(quantities(phases[1])["extremes-least"])} == {1, MAX_QTY}
+    assert max(quantities(phases[2])["overflow-0"]) == MAX_QTY
+    assert all(phase.alone for phase in phases[1:])
+    with pytest.raises(BadInput, match="leave the other parts"):
+        Workload(phases=("same", "extremes"))

@@ -19,6 +19,7 @@ NEIGHBOURS = (
     *("7", "07", "7.0", "+7", "7e0", "0x7", "a", "A", "'", "''", '"', "--", "null", "NULL", "\\"),
     *("Caf\u00e9-7", "Cafe\u0301-7", "Cafe-7", "\uff17", "\u0667", "stra\u00dfe", "strasse", "\U0001f368"),
     *("a\0b", "a\0c", "Order-7\n", "Order%37", "Order7", "Order*", "[Oo]rder7", "9007199254740992"),
+    *("10", "1e1", "010"),
     *("9007199254740993", "9223372036854775807", "9223372036854775808"),
     *("x" * 255, "x" * 256, "x" * 10_000, "x" * 9_999 + "y"),
 )
@@ -36,7 +37,7 @@ class Workload:
         redeliveries: Further deliveries of each id in the `spread` and `impatient` phases.
         conflicts: Share of ids that come with two quantities, 0 to 1.
         max_qty: Quantities are 1 to this.
-        phases: Which of `PHASES`, in order; `sequence` and `conflicting` are not among the usual ones.
+        phases: Which of `PHASES`, in order; those after `impatient` are not among the usual ones.
     """
 
     seed: int = 0
@@ -74,6 +75,11 @@ class Workload:
             )
         if len(set(self.phases)) < len(self.phases):
             raise BadInput(f"each part of a workload runs once, not as in {','.join(self.phases)}")
+        lone = [phase for phase in self.phases if phase in EXTREME]
+        if lone and len(lone) < len(self.phases):
+            raise BadInput(
+                f"{' and '.join(lone)} fill the total to 2**63-1: leave the other parts of the workload out"
+            )
         if not self.phases:
             raise BadInput(f"a workload needs at least one phase: choose from {', '.join(PHASES)}")
 
@@ -203,11 +209,8 @@ def sequence(workload: Workload, rng: random.Random) -> list[Phase]:
         at_once += [message, changed, message] if conflicts else [message, message]
         later += [changed, message] if conflicts else [message]
         restarted.append(message)
-    idle: list[list[Delivery]] = [[] for _ in range(workload.workers - 1)]
-    return [
-        Phase("sequence", [at_once + later, *idle], alone=True),
-        Phase("sequence", [restarted, *idle], alone=True, restarted=True),
-    ]
+    again = _alone("sequence", restarted, workload)
+    return [_alone("sequence", at_once + later, workload), replace(again, restarted=True)]
 
 
 def conflicting(workload: Workload, rng: random.Random) -> list[Phase]:
@@ -220,6 +223,29 @@ def conflicting(workload: Workload, rng: random.Random) -> list[Phase]:
     return [Phase("conflicting", lists, gated=True)]
 
 
+def extremes(workload: Workload, rng: random.Random) -> list[Phase]:
+    """One after the other: the quantities 1 and almost 2**63-1, which fill the total to its last unit.
+
+    Catches quantities or sums that pass through floating point or 32 bits. The stock must begin at 0.
+    """
+    least = 1
+    most = MAX_QTY - least - sum(map(len, warm_up(workload.workers).deliveries))
+    small, large = Delivery("extremes-least", least), Delivery("extremes-most", most)
+    changed = [Delivery("extremes-least", MAX_QTY), Delivery("extremes-most", most - 1)]
+    return [_alone("extremes", [small, large, small, large, *changed, large, small], workload)]
+
+
+def overflow(workload: Workload, rng: random.Random) -> list[Phase]:
+    """One after the other: messages that the total has no room for. None of them may be half done."""
+    deliveries = [Delivery(f"overflow-{n}", MAX_QTY - n) for n in range(2)]
+    return [_alone("overflow", deliveries * 2, workload)]
+
+
+def _alone(name: str, deliveries: list[Delivery], workload: Workload) -> Phase:
+    return Phase(name, [deliveries, *([] for _ in range(workload.workers - 1))], alone=True)
+
+
+EXTREME = ("extremes", "overflow")
 PHASES: dict[str, Callable[[Workload, random.Random], list[Phase]]] = {
     "same": same,
     "distinct": distinct,
@@ -229,6 +255,8 @@ PHASES: dict[str, Callable[[Workload, random.Random], list[Phase]]] = {
     "impatient": impatient,
     "sequence": sequence,
     "conflicting": conflicting,
+    "extremes": extremes,
+    "overflow": overflow,
 }
 
 

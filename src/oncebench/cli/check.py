@@ -21,6 +21,7 @@ SEED = 7
 IDS = 120
 KILLS = 8
 DEADLINE_SECONDS = 15.0
+AT_ONCE = ("same", "distinct", "spread", "neighbours", "paused", "impatient", "conflicting")
 THREADED = ("same", "distinct", "spread", "conflicting", "paused")
 MOST_SCHEDULES = 2000
 """Begun in each part of the exploration at the most: there are sixteen parts, and a minute for everything."""
@@ -108,15 +109,17 @@ def _begun(receiver: Receiver, seed: int, limit: float) -> CheckRun:
 
 def _try_all(run: CheckRun, receiver: Receiver, limit: float, quiet: bool) -> bool:
     """Each mode in turn, added to the run; returns whether Ctrl-C ended it."""
-    from oncebench.workload import PHASES, Workload
+    from oncebench.workload import EXTREME, Workload
 
     alone = Workload(run.seed, workers=1, ids=IDS, phases=("sequence", "neighbours"))
-    at_once = Workload(run.seed, ids=IDS, phases=tuple(name for name in PHASES if name != "sequence"))
+    extreme = Workload(run.seed, workers=1, phases=EXTREME if receiver.own_setup is None else EXTREME[:1])
+    at_once = Workload(run.seed, ids=IDS, phases=AT_ONCE)
     try:
         run.sequential = _race(run, "sequential", receiver, alone, limit, 0, quiet)
         if _hangs(run.sequential):  # every other mode would wait for it again and again
             run.complete = True
             return False
+        run.extremes = _race(run, "extremes", receiver, extreme, limit, 0, quiet)
         run.race = _race(run, "race", receiver, at_once, limit, KILLS, quiet)
         if any(race.threaded for race in run.sequential.variants[0].races):
             threaded = Workload(run.seed, ids=IDS, phases=THREADED)
@@ -167,7 +170,8 @@ def _raced(result: RunResult) -> str:
     races, workers = variant.races, result.settings.workers
     deliveries = f"{sum(race.tallies.deliveries for race in races):,} deliveries"
     if workers == 1:
-        return f"{deliveries} one after the other, with a restart"
+        how = "quantities 1 to 2^63-1" if "extremes" in result.settings.workload else "with a restart"
+        return f"{deliveries} one after the other, {how}"
     ids, raced = sum(race.ids for race in races), sum(race.overlapped_ids for race in races)
     killed = sum(race.kills for race in races)
     who = f"{workers} threads" if result.settings.threads > 1 else f"{workers} processes"

@@ -27,7 +27,7 @@ MAX_QTY = 99
 JOURNALS = ("wal", "delete")
 SYNCHRONOUS = ("full", "normal", "off")
 WORKLOADS = ("same", "distinct", "spread", "neighbours", "paused", "impatient")
-FURTHER_WORKLOADS = ("sequence", "conflicting")
+FURTHER_WORKLOADS = ("sequence", "conflicting", "extremes", "overflow")
 
 
 def run(

@@ -41,6 +41,8 @@ class Group:
         """Hand the message over and wait for the commit."""
         line.send_bytes(json.dumps([id, qty]).encode())
         answer = json.loads(line.recv_bytes())
+        if isinstance(answer, list):
+            raise RuntimeError(f"the writer's transaction failed: {answer[0]}")
         if not isinstance(answer, bool):
             raise Conflict(answer)
         return answer
@@ -59,9 +61,13 @@ class Group:
                 lines.append(Connection(door.accept()[0].detach()))
             asked = [(line, heard) for line in lines if line in ready and (heard := _hear(line, lines))]
             if asked:
-                with db:
-                    db.execute("BEGIN IMMEDIATE")
-                    answers = [(line, _apply(db, *json.loads(heard))) for line, heard in asked]
+                answers: list[tuple[Connection, bool | str | list[str]]]
+                try:
+                    with db:
+                        db.execute("BEGIN IMMEDIATE")
+                        answers = [(line, _apply(db, *json.loads(heard))) for line, heard in asked]
+                except sqlite3.Error as error:  # nothing of it is there, for nobody
+                    answers = [(line, [str(error)]) for line, _ in asked]
                 for line, answer in answers:
                     with contextlib.suppress(OSError):  # the worker died: its publisher delivers again
                         line.send_bytes(json.dumps(answer).encode())

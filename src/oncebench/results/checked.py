@@ -12,9 +12,19 @@ from oncebench.audit import Verdict
 from oncebench.results.schema import Op, Proof, RunResult
 from oncebench.workload import NEIGHBOURS, PHASES
 
-MODES = ("sequential", "race", "explore", "crash")
+MODES = ("sequential", "extremes", "race", "explore", "crash")
 """In the order in which they run; `threads` comes after `race` where connections are made for threads."""
-_BEST_PROOF = ("sequential", "explore", "crash", "race", "threads")  # the one first that needs the least luck
+_BEST_PROOF = (
+    "sequential",
+    "extremes",
+    "explore",
+    "crash",
+    "race",
+    "threads",
+)  # the one first that needs the least luck
+
+_MAY_BE_UNKNOWN = {"explore": "not every interleaving", "extremes": "quantities near 2^63-1"}
+"""What was not tried if one of these ends unknown: how the receiver is made may not allow it."""
 
 
 class Mode(Struct):
@@ -67,6 +77,7 @@ class CheckRun(Struct):
         modes: In the order in which they ran.
         found: Each kind of violation once.
         sequential: One worker, one delivery after the other: a result of kind "race".
+        extremes: As `sequential`, with quantities that fill the total, and some that it has no room for.
         race: Many workers at once.
         threads: The same as threads of one process; None if the receiver is not made for them.
         explore: As `oncebench explore --json` has it.
@@ -88,6 +99,7 @@ class CheckRun(Struct):
     found: list[Found]
     environment: dict[str, str | int | list[str]]
     sequential: RunResult | None = None
+    extremes: RunResult | None = None
     race: RunResult | None = None
     threads: RunResult | None = None
     explore: dict[str, Any] | None = None
@@ -103,8 +115,8 @@ def conclude(run: CheckRun) -> None:
     run.untried, reasons = [], []
     verdicts = []
     for mode in run.modes:
-        if mode.name == "explore" and mode.verdict == Verdict.UNKNOWN:
-            run.untried += [f"not every interleaving: {reason}" for reason in mode.because]
+        if mode.name in _MAY_BE_UNKNOWN and mode.verdict == Verdict.UNKNOWN:
+            run.untried += [f"{_MAY_BE_UNKNOWN[mode.name]}: {reason}" for reason in mode.because]
             continue
         verdicts.append(Verdict(mode.verdict))
         reasons += [f"{mode.name}: {reason}" for reason in mode.because]
@@ -152,8 +164,8 @@ def _again(run: CheckRun, mode: str, result: RunResult, proof: Proof) -> Sequenc
     part = proof.id.rpartition("-")[0]
     part = "neighbours" if proof.id in NEIGHBOURS else part
     words = ["oncebench", "run", run.target, "--seed", str(run.seed), "--journal", proof.journal]
-    if mode in ("sequential", "threads"):
-        words += ["--workers", "1"] if mode == "sequential" else ["--threads", str(result.settings.threads)]
+    if mode in ("sequential", "extremes", "threads"):
+        words += ["--workers", "1"] if mode != "threads" else ["--threads", str(result.settings.threads)]
     return [*words, "--workload", part] if part in PHASES else words
 
 

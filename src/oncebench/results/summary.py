@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from oncebench.audit import Findings, Verdict, Violation, audit, overlapped
-from oncebench.messages import CALL_BITS, NEVER, Event, History, Operation, Outcome, State
+from oncebench.messages import CALL_BITS, MAX_QTY, NEVER, Event, History, Operation, Outcome, State
 from oncebench.race import Race, reading
 from oncebench.results.schema import (
     Drain,
@@ -22,6 +22,7 @@ from oncebench.results.schema import (
     Tallies,
     VariantResult,
 )
+from oncebench.workload import EXTREME
 
 if TYPE_CHECKING:
     from oncebench.messages import Flags, Ints
@@ -70,7 +71,7 @@ def of_race(race: Race) -> RaceResult:
         fairness=_fairness(history, phase, race.workload.workers),
         drain=_drain(race),
         effective=[(s.journal, s.synchronous, s.busy_timeout) for s in race.effective],
-        notes=race.notes,
+        notes=race.notes + _refused(race),
         interrupted=race.interrupted,
         kills=race.kills,
         threaded=race.threaded,
@@ -112,8 +113,8 @@ def total_effects(parts: Iterable[Effects]) -> Effects:
     """Their sum."""
     total = Effects(witnessed=0)
     for part in parts:
-        total.expected += part.expected
-        total.observed += part.observed
+        total.expected = _written(total.expected + part.expected)
+        total.observed = _written(total.observed + part.observed)
         total.ids += part.ids
         if part.witnessed is None or total.witnessed is None:
             total.witnessed = None
@@ -129,13 +130,30 @@ def _findings(race: Race) -> Findings:
     findings = audit(race.history, race.before, race.between)
     if race.after is None or len(race.drained) == len(race.history):
         return findings
-    stuck = [row for row in race.stuck if not is_our_world(race.drained, row)]
+    stuck = [row for row in race.stuck if not (is_our_world(race.drained, row) or _may_refuse(race, row))]
     return findings.join(audit(race.drained, race.before, race.after, stuck, len(race.history)))
 
 
 def is_our_world(history: History, row: int) -> bool:
     """Whether a call failed for a fault of the machine or the file."""
     return history[row].detail.startswith(_OUR_WORLD)
+
+
+def _refused(race: Race) -> list[str]:
+    """What a reader must know of messages that the total cannot take."""
+    rows = [row for row in race.stuck if _may_refuse(race, row)]
+    details = sorted({race.drained[row].detail for row in rows})
+    many = f"{len(rows)} {'message' if len(rows) == 1 else 'messages'}"
+    return [f"no room for {many}, refused with {' and '.join(details)}"] if rows else []
+
+
+def _may_refuse(race: Race, row: int) -> bool:
+    """Whether to refuse a message of the drain for ever is right: a total, or a column, has its bounds."""
+    if race.after is None:
+        return False
+    no_room = int(race.drained.qty[row]) > MAX_QTY - race.after.total
+    extreme = all(phase in EXTREME for phase in race.workload.phases)
+    return no_room or (extreme and race.drained.outcome[row] == Outcome.ERROR)
 
 
 def _why_unknown(race: Race, overlaps: int) -> list[str]:
@@ -221,11 +239,16 @@ def moved(before: State | None, after: State | None) -> Effects:
     new = {id: qty for id, qty in reversed(after.inbox) if id not in known}
     seen = after.witness
     return Effects(
-        expected=sum(new.values()),
-        observed=after.total - before.total,
+        expected=_written(sum(new.values())),
+        observed=_written(after.total - before.total),
         ids=len(new),
         witnessed=None if seen is None else int((seen.event == Event.EFFECT).sum()),
     )
+
+
+def _written(figure: int) -> int:
+    """As far as JSON carries it exactly; proofs spell their sums out."""
+    return max(-(2**63), min(figure, 2**64 - 1))
 
 
 def _measured(race: Race) -> tuple[str, Flags]:
