@@ -60,6 +60,7 @@ def explore(
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress, only the verdicts.")] = False,
 ) -> None:
     """Explore interleavings, one exactly after another: all schedules, the smallest that breaks, no luck."""
+    from oncebench.cli.telling import exit_code
     from oncebench.cli.values import one_of, seconds
     from oncebench.explore.plan import Plan
     from oncebench.testing import exploring
@@ -100,7 +101,8 @@ def explore(
             _print(found[-1], quiet)
     if json or out is not None:
         _write(found, seed, json, out)
-    raise typer.Exit(_exit_code(found))
+    verdicts = [(str(exploration.verdict), exploration.expected) for exploration in found]
+    raise typer.Exit(exit_code(verdicts, interrupted=False))
 
 
 def _strategy(name: str, schedules: int, depth: int) -> Strategy | None:
@@ -149,10 +151,3 @@ def _write(found: Sequence[Exploration], seed: int, json: bool, out: Path | None
             ) from error
     if json:
         sys.stdout.buffer.write(encoded)
-
-
-def _exit_code(found: Sequence[Exploration]) -> int:
-    verdicts = [(str(exploration.verdict), exploration.expected) for exploration in found]
-    if any(got not in (expected, "unknown") for got, expected in verdicts):
-        return 1
-    return 3 if any(got == "unknown" and expected != "unknown" for got, expected in verdicts) else 0
