@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from oncebench.workload import Workload
 
 SEED = 7
+LIMIT = 30.0
 IDS = 120
 KILLS = 8
 DEADLINE_SECONDS = 15.0
@@ -31,7 +32,7 @@ def check(
     target: Annotated[str, typer.Argument(help="The receiver.")],
     time_limit: Annotated[
         str, typer.Option(help="A race or an exploration that takes longer is cut short, and says so.")
-    ] = "60s",
+    ] = f"{LIMIT:g}s",
     seed: Annotated[int, typer.Option(help="From which all deliveries and random choices follow.")] = SEED,
     out: Annotated[Path, typer.Option(help="Folder for results.")] = Path("results"),
     json: Annotated[bool, typer.Option("--json", help="Print the saved form instead of a page.")] = False,
@@ -93,7 +94,7 @@ def _begun(receiver: Receiver, seed: int, limit: float) -> CheckRun:
         schema=SCHEMA,
         kind="check",
         seed=seed,
-        command=shlex.join(words + ([] if limit == 60 else ["--time-limit", written(limit)])),
+        command=shlex.join(words + ([] if limit == LIMIT else ["--time-limit", written(limit)])),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         complete=False,
         target=receiver.name,
@@ -187,49 +188,14 @@ def _hangs(result: RunResult) -> bool:
 def _explore(run: CheckRun, receiver: Receiver, limit: float, quiet: bool) -> None:
     from oncebench.report.progress import Progress
     from oncebench.results.checked import Mode
-    from oncebench.testing import exploring
-    from oncebench.testing.exploration import JOURNALS, LOCKS, Exploration, Part
-    from oncebench.testing.telling import as_data, covered
+    from oncebench.testing.apart import explore_apart
 
     began = time.monotonic()
-    found = Exploration(receiver.name, exploring.declared(receiver), run.seed)
-    planned = len(exploring.DEFAULT_SCENARIOS) * len(LOCKS) * (2 if receiver.consumers else 1)
-    planned *= len(JOURNALS) if receiver.own_setup is None else 1
     with Progress(not quiet).of(f"explore {receiver.name}", "parts") as report:
-
-        def keep(part: Part) -> None:
-            found.parts.append(part)
-            report(len(found.parts), planned)
-            if time.monotonic() - began > limit and len(found.parts) < planned:
-                raise _Late
-
-        cut = []  # why it did not come to its end
-        try:
-            exploring.explore(receiver, most=MOST_SCHEDULES, seed=run.seed, each=keep)
-        except _Late:
-            cut = [f"it was stopped after {limit:g} s"]
-        except Exception as error:  # a receiver that it was not made for: the other modes still judge
-            cut = [f"{type(error).__name__}: {error}".removeprefix("BadInput: ")]
-        finally:
-            if len(found.parts) < planned and cut:
-                cut = [f"{why}; {len(found.parts)} of {planned} parts were explored" for why in cut]
-            verdict = "unknown" if cut and found.verdict == "sound" else str(found.verdict)
-            because = list(dict.fromkeys([*cut, *found.because])) if verdict == "unknown" else []
-            took = time.monotonic() - began
-            run.explore = as_data(found)
-            run.modes.append(Mode("explore", verdict, covered(found), took, because))
-
-
-def _why(variant: VariantResult) -> list[str]:
-    """Why the kills leave it unknown."""
-    from oncebench.results.crashed import label_of
-
-    points = [f"{label_of(point)}: {reason}" for point in variant.points for reason in point.because]
-    return list(dict.fromkeys([*variant.because, *points]))
-
-
-class _Late(Exception):
-    """The time for exploring is over."""
+        found = explore_apart(receiver.name, run.seed, MOST_SCHEDULES, limit, report)
+    run.explore = found.data
+    took = time.monotonic() - began
+    run.modes.append(Mode("explore", found.verdict, found.covered, took, found.because))
 
 
 def _crash(run: CheckRun, receiver: Receiver, quiet: bool) -> None:
@@ -252,3 +218,11 @@ def _crash(run: CheckRun, receiver: Receiver, quiet: bool) -> None:
     run.crash = result
     if variant.interrupted:
         raise KeyboardInterrupt
+
+
+def _why(variant: VariantResult) -> list[str]:
+    """Why the kills leave it unknown."""
+    from oncebench.results.crashed import label_of
+
+    points = [f"{label_of(point)}: {reason}" for point in variant.points for reason in point.because]
+    return list(dict.fromkeys([*variant.because, *points]))

@@ -98,7 +98,8 @@ class Crew:
         self.gates = 0
         """Gates that were opened so far."""
         self._deadline = deadline
-        self._tick = tick
+        self.heard = tick
+        """Called a few times a second with the calls that came back."""
         self._begin = (
             f"import sys; sys.path.insert(0, {str(Path(oncebench.__file__).parents[1])!r}); "
             f"from {module} import main; main()"
@@ -175,7 +176,7 @@ class Crew:
             if now >= self._next_tick:
                 self._next_tick = now + _TICK
                 self._look(running, now)
-                self._tick(sum(member.calls for member in self.members))
+                self.heard(sum(member.calls for member in self.members))
             for member in running:
                 if not member.running and (job := successor(member)) is not None:
                     workers += self._spawn([job])

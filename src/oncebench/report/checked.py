@@ -19,16 +19,19 @@ _MEANS = {
     "unknown": "nothing wrong was seen, but too little was seen to say more",
 }
 
+_MOST_REASONS = 4
 _NEVER = "power loss, network file systems, more than two workers statement by statement"
 
 
 def render(run: CheckRun) -> RenderableType:
     """The page that `oncebench check` prints."""
     e = run.environment
+    more = len(run.because) - _MOST_REASONS
     parts: list[RenderableType] = [
         verdict(run),
         Text(f"{_MEANS[run.verdict]}", style="dim"),
-        *(Text(f"unknown, because {reason}", style="yellow") for reason in run.because),
+        *(Text(f"unknown, because {reason}", style="yellow") for reason in run.because[:_MOST_REASONS]),
+        *([Text(f"and {more} more reasons", style="yellow")] if more > 0 else []),
         Text(),
         _modes(run),
     ]
