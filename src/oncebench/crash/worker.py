@@ -26,8 +26,9 @@ from types import FrameType
 from typing import Any, NoReturn
 
 from oncebench.messages import BadInput
+from oncebench.race.life import die_with, mute
 from oncebench.race.line import Job, Line
-from oncebench.race.worker import Worker, die_with, mute
+from oncebench.race.worker import Worker
 from oncebench.receivers.loader import Receiver, load
 from oncebench.stores import sqlite, witness
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import os
 import random
-import signal
 import sqlite3
 import sys
 import threading
@@ -25,6 +24,7 @@ from oncebench.messages import CALL_BITS, Outcome
 from oncebench.race.connections import Connections
 from oncebench.race.failures import Details, classify, told, written
 from oncebench.race.kills import Death
+from oncebench.race.life import die_with, mute
 from oncebench.race.line import Job, Line
 from oncebench.race.recorder import DETAIL_SHIFT, LEFT_OPEN, OUTCOME_MASK, RETRY, ROWS, Recorder, recording
 from oncebench.receivers.loader import Receiver, load
@@ -385,28 +385,6 @@ def _serve(job: Job, receiver: Receiver, line: Line) -> None:
     db = sqlite.connect(job.store, sqlite.Settings(**job.settings))
     line.say(said="ready", effective=None)
     receiver.serve(db, Path(job.store))
-
-
-def mute() -> None:
-    """A receiver that prints does not reach the bench's terminal."""
-    nowhere = os.open(os.devnull, os.O_RDWR)
-    for descriptor in (0, 1, 2):
-        os.dup2(nowhere, descriptor)
-
-
-def die_with(life: int, folder: str) -> None:
-    """Wait until the pipe closes, that is until the coordinator is gone; then leave nothing behind.
-
-    Args:
-        life: The end of the pipe that nobody writes to.
-        folder: The run's folder, removed.
-    """
-    os.read(life, 1)
-    import shutil  # brings three compressors along: only for this
-
-    while os.path.isdir(folder):  # noqa: PTH112 another worker may be in the middle of a write there
-        shutil.rmtree(folder, ignore_errors=True)
-    os.killpg(0, signal.SIGKILL)
 
 
 if __name__ == "__main__":

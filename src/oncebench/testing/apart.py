@@ -19,8 +19,8 @@ from typing import Any
 
 from oncebench.audit import Verdict
 from oncebench.race.crew import Crew
+from oncebench.race.life import die_with, mute
 from oncebench.race.line import Job, Line
-from oncebench.race.worker import die_with, mute
 from oncebench.stores.sqlite import Settings
 
 

@@ -26,7 +26,7 @@ from typing import Any, Literal
 
 import oncebench
 from oncebench.messages import BadInput
-from oncebench.race.worker import die_with
+from oncebench.race.life import die_with
 
 Role = Literal["server", "proxy", "publisher"]
 """Each is the module of that name beside this one, with a function `work(job, line)`."""
