@@ -17,8 +17,9 @@ from msgspec import structs
 from oncebench.cli.check import check
 from oncebench.cli.show import show
 from oncebench.results.checked import CheckRun, Mode, conclude
+from oncebench.results.explored import Counterexample, ExploreVariant, Schedules
 from oncebench.results.files import load_as
-from oncebench.results.schema import Proof
+from oncebench.results.schema import Effects, Proof, Tallies
 
 
 def oncebench(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -82,11 +83,15 @@ def test_a_check_that_was_cut_short_is_never_sound() -> None:
 
 def test_a_schedule_is_the_preferred_proof_of_a_kind() -> None:
     """It can be seen again without luck."""
-    violation = {
-        "kind": "double_apply", "id": "m1", "message": "2 calls", "operations": [], "schedule": "AB",
-        "journal": "wal", "replay": "oncebench replay t AB",
-    }  # fmt: skip
-    run = empty(modes=modes(race="broken", explore="broken"), explore={"violations": [violation]})
+    violation = Counterexample(
+        "double_apply", "m1", "2 calls", schedule="AB", journal="wal", locks="error", preemptions=0,
+        deliveries="m1:3", replay="oncebench replay t AB", schedules=1, steps=[], inbox_at_end=[],
+        total_at_end=6,
+    )  # fmt: skip
+    explored = ExploreVariant(
+        "t", "broken", "sound", [], Tallies(), Effects(), 1, [violation], Schedules(2, 2, True), 0, []
+    )
+    run = empty(modes=modes(race="broken", explore="broken"), explore=explored)
     conclude(run)
     [found] = run.found
     assert (found.kind, found.modes, found.replay) == ("double_apply", ["explore"], "oncebench replay t AB")
@@ -143,7 +148,7 @@ def test_a_receiver_that_cannot_be_stepped(checked: Checked, tmp_path: Path) -> 
     assert (code, run.verdict, run.found) == (0, "sound", [])
     assert "another process, which explore does not step" in run.untried[0]
     assert run.race and run.race.kind == "race"
-    assert run.explore and run.explore["verdict"] == "unknown"
+    assert run.explore and run.explore.verdict == "unknown"
     assert run.crash and run.crash.kind == "crash"
     assert {point.signal for point in run.crash.variants[0].points} == {"SIGKILL", "SIGTERM"}
 

@@ -45,9 +45,10 @@ def test_it_comes_to_the_same_as_in_this_process(name: str, verdict: str) -> Non
     found, _ = explored(name)
     assert found.verdict == verdict
     assert bool(found.because) == (verdict == "unknown")
-    assert found.data is not None
-    assert found.data["verdict"] == verdict
-    assert bool(found.data["violations"]) == (verdict == "broken")
+    assert found.variant is not None
+    assert found.variant.verdict == verdict
+    assert bool(found.variant.violations) == (verdict == "broken")
+    assert all(violation.steps for violation in found.variant.violations)
 
 
 def test_what_it_prints_is_not_heard(mine: str, capfd: pytest.CaptureFixture[str]) -> None:

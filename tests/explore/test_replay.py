@@ -3,37 +3,32 @@
 import json
 import subprocess
 import sys
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from oncebench.explore.plan import Plan, moves
 from oncebench.explore.strategies import play_chosen, play_told, with_preemptions
-from oncebench.explore.timeline import as_data, timeline
+from oncebench.explore.timeline import timeline
 from oncebench.messages import BadInput
+from oncebench.results.explored import ExploreRun, steps_of
+from oncebench.results.files import load_as
 from oncebench.testing.exploration import USUAL, Setting
 from oncebench.testing.exploring import play
 
-MAIN = """
-import sys
-import typer
-from oncebench.cli.explore import explore
-from oncebench.cli.replay import replay
-from oncebench.messages import BadInput
-app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
-for command in (explore, replay):
-    app.command()(command)
-try:
-    app()
-except BadInput as error:
-    print(error, file=sys.stderr)
-    sys.exit(2)
-"""
+Ran = Callable[..., subprocess.CompletedProcess[str]]
 
 
-def oncebench(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", MAIN, *words], capture_output=True, text=True, timeout=100, check=False
-    )
+@pytest.fixture
+def oncebench(tmp_path: Path) -> Ran:
+    """The command, in a folder of the test's own."""
+
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "oncebench", *words]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=100, check=False)
+
+    return run
 
 
 def shown(target: str, schedule: str, setting: Setting = USUAL) -> str:
@@ -70,12 +65,11 @@ def test_a_timeline_says_who_holds_waits_and_is_refused() -> None:
 def test_a_timeline_as_data_has_the_same_steps() -> None:
     plan = Plan.of("death", 2)
     run, _ = play("id_first", plan, lambda at: play_told(at, moves("AA!AABB", 2)), recording=True)
-    data = as_data(run)
-    assert [step["move"] for step in data] == ["A", "A!", "A", "A", "B", "B"]
-    assert [step["status"] for step in data] == ["ok", "killed", "ok", "ok", "ok", "ok"]
-    assert [step["answer"] for step in data] == ["", "", "", "duplicate", "", "duplicate"]
-    assert data[0]["inbox"] == [["m1", 3]]
-    assert data[0]["total"] == 0
+    steps = steps_of(run)
+    assert [step.move for step in steps] == ["A", "A!", "A", "A", "B", "B"]
+    assert [step.status for step in steps] == ["ok", "killed", "ok", "ok", "ok", "ok"]
+    assert [step.answer for step in steps] == ["", "", "", "duplicate", "", "duplicate"]
+    assert (steps[0].inbox, steps[0].total, steps[0].result) == ([("m1", 3)], 0, "1 row")
 
 
 def test_more_workers_than_fit_are_still_shown() -> None:
@@ -85,7 +79,7 @@ def test_more_workers_than_fit_are_still_shown() -> None:
     assert all(f"{name}: (m{nth}, 3)" in text for nth, name in enumerate("ABCDEFGH", 1))
 
 
-def test_replay_prints_the_timeline_and_the_verdict() -> None:
+def test_replay_prints_the_timeline_and_the_verdict(oncebench: Ran) -> None:
     ran = oncebench("replay", "naive", "AABBBA")
     assert ran.returncode == 0, ran.stderr  # broken, as it declares
     assert "⇒ True" in ran.stdout
@@ -93,7 +87,7 @@ def test_replay_prints_the_timeline_and_the_verdict() -> None:
     assert "double_apply m1: 2 calls changed the total" in ran.stdout
 
 
-def test_replay_as_json() -> None:
+def test_replay_as_json(oncebench: Ran) -> None:
     ran = oncebench("replay", "naive", "AABBBA", "--json")
     told = json.loads(ran.stdout)
     assert told["verdict"] == "broken"
@@ -101,7 +95,7 @@ def test_replay_as_json() -> None:
     assert len(told["steps"]) == 6
 
 
-def test_explore_exits_with_0_when_all_is_as_declared() -> None:
+def test_explore_exits_with_0_when_all_is_as_declared(oncebench: Ran) -> None:
     ran = oncebench("explore", "naive", "immediate", "--scenario", "same")
     assert ran.returncode == 0, ran.stderr
     assert "naive: broken as declared · 80 of 80 schedules" in ran.stdout
@@ -122,7 +116,7 @@ def test_explore_exits_with_0_when_all_is_as_declared() -> None:
         (["replay", f"{__file__}:anything", "AB"], 1),
     ],
 )
-def test_exit_codes(words: list[str], code: int) -> None:
+def test_exit_codes(oncebench: Ran, words: list[str], code: int) -> None:
     ran = oncebench(*words)
     assert ran.returncode == code, ran.stdout + ran.stderr
     assert "Traceback" not in ran.stderr
@@ -134,18 +128,25 @@ def anything(db: object, id: str, qty: int) -> bool:
     return True
 
 
-def test_explore_as_json_has_the_shared_keys() -> None:
-    told = json.loads(oncebench("explore", "immediate", "--scenario", "same", "--json").stdout)
-    assert {"schema", "seed", "environment", "variants", "command"} <= told.keys()
-    (variant,) = told["variants"]
-    assert variant["schedules"] == {"run": 40, "total": 40, "complete": True}
-    assert variant["tallies"]["locked"] == {"SQLITE_BUSY": 16}
-    assert variant["effects"]["expected"] == variant["effects"]["observed"] == 40 * 3
-    assert variant["violations"] == []
-    broken = json.loads(oncebench("explore", "naive", "--scenario", "same", "--json").stdout)
-    (violation,) = broken["variants"][0]["violations"]
-    assert violation["schedule"] == "AABBBA"
-    assert violation["replay"] == "oncebench replay naive AABBBA"
+def test_explore_saves_what_it_prints(oncebench: Ran, tmp_path: Path) -> None:
+    """One form: printed as JSON, saved, read again by `show`; with the shared keys and a timeline to draw."""
+    printed = oncebench(
+        "explore", "immediate", "naive", "--scenario", "same", "--json", "--out", "kept"
+    ).stdout
+    [folder] = (tmp_path / "kept").iterdir()
+    assert printed == (folder / "run.json").read_text()
+    assert printed == oncebench("show", str(folder), "--json").stdout
+    right, wrong = load_as(folder, ExploreRun).variants
+    assert (right.schedules.run, right.schedules.total, right.schedules.complete) == (40, 40, True)
+    assert right.tallies.locked == {"SQLITE_BUSY": 16}
+    assert right.effects.expected == right.effects.observed == 40 * 3
+    assert right.violations == []
+    [violation] = wrong.violations
+    assert (violation.kind, violation.schedule) == ("double_apply", "AABBBA")
+    assert violation.replay == "oncebench replay naive AABBBA"
+    assert [step.worker for step in violation.steps] == list("AABBBA")
+    assert (violation.steps[-1].inbox, violation.total_at_end) == ([("m1", 3)], 6)
+    assert violation.replay in oncebench("show", str(folder)).stdout
 
 
 def test_a_plan_that_cannot_be() -> None:

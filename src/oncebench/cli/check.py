@@ -193,7 +193,7 @@ def _explore(run: CheckRun, receiver: Receiver, limit: float, quiet: bool) -> No
     began = time.monotonic()
     with Progress(not quiet).of(f"explore {receiver.name}", "parts") as report:
         found = explore_apart(receiver.name, run.seed, MOST_SCHEDULES, limit, report)
-    run.explore = found.data
+    run.explore = found.variant
     took = time.monotonic() - began
     run.modes.append(Mode("explore", found.verdict, found.covered, took, found.because))
 

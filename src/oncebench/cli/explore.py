@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,14 +11,22 @@ import typer
 from oncebench.messages import BadInput
 
 if TYPE_CHECKING:
+    from oncebench.explore.plan import Plan
     from oncebench.explore.strategies import Strategy
-    from oncebench.testing.exploration import Exploration
+    from oncebench.receivers.loader import Receiver
+    from oncebench.results.explored import ExploreRun, ExploreSettings
+    from oncebench.testing.exploration import Exploration, Part
 
 LOCKS = ("error", "wait")
 JOURNALS = ("wal", "delete")
 CREWS = ("greenlets", "threads", "processes")
 STRATEGIES = ("exhaustive", "random", "pct")
 SCENARIOS = ("same", "conflict", "distinct", "death")
+WORKERS = 2
+SCHEDULES = 1000
+DEPTH = 3
+MOST = 20_000
+PATIENCE = 5.0
 SEED = 7
 
 
@@ -27,7 +34,7 @@ def explore(
     targets: Annotated[
         list[str] | None, typer.Argument(help="Receivers to explore; naive and immediate if none is given.")
     ] = None,
-    workers: Annotated[int, typer.Option(help="Workers in each scenario.")] = 2,
+    workers: Annotated[int, typer.Option(help="Workers in each scenario.")] = WORKERS,
     scenario: Annotated[
         list[str] | None,
         typer.Option(help="same, conflict, distinct, death: what is delivered at once; all if not given."),
@@ -42,27 +49,34 @@ def explore(
         ),
     ] = None,
     journal: Annotated[list[str] | None, typer.Option(help="wal, delete; both if not given.")] = None,
-    strategy: Annotated[str, typer.Option(help="exhaustive, random or pct.")] = "exhaustive",
+    strategy: Annotated[str, typer.Option(help="exhaustive, random or pct.")] = STRATEGIES[0],
     preemptions: Annotated[
         int | None, typer.Option(help="Exhaustive: schedules with this many preemptions at the most.")
     ] = None,
-    schedules: Annotated[int, typer.Option(help="Random and pct: how many to play in each part.")] = 1000,
-    depth: Annotated[int, typer.Option(help="pct: the depth of fault to look for.")] = 3,
-    most: Annotated[int, typer.Option(help="Exhaustive: schedules begun in each part at the most.")] = 20_000,
+    schedules: Annotated[
+        int, typer.Option(help="Random and pct: how many to play in each part.")
+    ] = SCHEDULES,
+    depth: Annotated[int, typer.Option(help="pct: the depth of fault to look for.")] = DEPTH,
+    most: Annotated[int, typer.Option(help="Exhaustive: schedules begun in each part at the most.")] = MOST,
     reduce: Annotated[
         bool, typer.Option("--reduce/--no-reduce", help="Follow each state once only, or every schedule.")
     ] = True,
-    on: Annotated[str, typer.Option(help="greenlets (fast), threads or processes (faithful).")] = "greenlets",
-    patience: Annotated[str, typer.Option(help="A step that takes longer ends the exploration.")] = "5s",
+    on: Annotated[str, typer.Option(help="greenlets (fast), threads or processes (faithful).")] = CREWS[0],
+    patience: Annotated[
+        str, typer.Option(help="A step that takes longer ends the exploration.")
+    ] = f"{PATIENCE:g}s",
     seed: Annotated[int, typer.Option(help="From which all random choices follow.")] = SEED,
-    out: Annotated[Path | None, typer.Option(help="Save the JSON to this file too.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
+    out: Annotated[Path, typer.Option(help="Folder for results.")] = Path("results"),
+    json: Annotated[bool, typer.Option("--json", help="Print the saved form instead of text.")] = False,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress, only the verdicts.")] = False,
 ) -> None:
     """Explore interleavings, one exactly after another: all schedules, the smallest that breaks, no luck."""
-    from oncebench.cli.telling import exit_code
+    from oncebench.cli.telling import exit_code, tell
     from oncebench.cli.values import one_of, seconds
     from oncebench.explore.plan import Plan
+    from oncebench.report import explored
+    from oncebench.results.explored import ExploreSettings
+    from oncebench.results.files import folder_for, save
     from oncebench.testing import exploring
 
     if deliveries is not None and scenario:
@@ -79,75 +93,160 @@ def explore(
     one_of([on], CREWS, "--on")
     names = one_of(scenario or list(SCENARIOS), SCENARIOS, "--scenario")
     plans = [Plan.of(name, workers) for name in names] if deliveries is None else [Plan.parse(deliveries)]
+    settings = ExploreSettings(
+        workers=plans[0].workers,
+        plans=[plan.name or str(plan) for plan in plans],
+        journal=one_of(journal or list(JOURNALS), JOURNALS, "--journal"),
+        locks=one_of(locks or list(LOCKS), LOCKS, "--locks"),
+        strategy=strategy,
+        preemptions=preemptions,
+        schedules=schedules,
+        depth=depth,
+        most=most,
+        reduce=reduce,
+        on=on,
+        patience=seconds(patience, "--patience"),
+    )
     receivers = [exploring.taken(target) for target in dict.fromkeys(targets or ["naive", "immediate"])]
-    found: list[Exploration] = []
+    run = _begun(receivers, settings, seed)
+    new = not out.exists()
+    folder = folder_for(out, [receiver.name for receiver in receivers])
+    unsaved: BadInput | None = None
+    interrupted = False
+    try:
+        interrupted = _explore_all(run, receivers, plans, quiet)
+        try:
+            save(run, folder)
+        except BadInput as error:  # say so when all is told: what was found is not lost with the disk
+            unsaved = error
+    finally:
+        if not any(folder.iterdir()):  # refused before anything was explored: leave no trace
+            folder.rmdir()
+            if new:
+                out.rmdir()
+    tell(
+        run,
+        lambda: explored.render(run),
+        lambda: [explored.verdicts(run)],
+        folder if unsaved is None else None,
+        json,
+        quiet,
+    )
+    if unsaved is not None:
+        raise unsaved
+    verdicts = [(variant.verdict, variant.expected_verdict) for variant in run.variants]
+    raise typer.Exit(exit_code(verdicts, interrupted))
+
+
+def _explore_all(run: ExploreRun, receivers: Sequence[Receiver], plans: Sequence[Plan], quiet: bool) -> bool:
+    """Each receiver in turn, added to the run; returns whether Ctrl-C ended it."""
+    from oncebench.report.progress import Progress
+    from oncebench.testing.exploration import Exploration
+    from oncebench.testing.exploring import declared
+    from oncebench.testing.telling import in_saved_form
+
     for receiver in receivers:
-        found.append(
-            exploring.explore(
-                receiver,
-                plans=plans,
-                journals=one_of(journal or list(JOURNALS), JOURNALS, "--journal"),  # type: ignore[arg-type]
-                locks=one_of(locks or list(LOCKS), LOCKS, "--locks"),  # type: ignore[arg-type]
-                strategy=_strategy(strategy, schedules, depth),
-                preemptions=preemptions,
-                most=most,
-                reduce=reduce,
-                on=on,  # type: ignore[arg-type]
-                patience=seconds(patience, "--patience"),
-                seed=seed,
-            )
-        )
-        if not json:
-            _print(found[-1], quiet)
-    if json or out is not None:
-        _write(found, seed, json, out)
-    verdicts = [(str(exploration.verdict), exploration.expected) for exploration in found]
-    raise typer.Exit(exit_code(verdicts, interrupted=False))
+        found = Exploration(receiver.name, declared(receiver), run.seed)
+        try:
+            with Progress(not quiet).of(f"explore {receiver.name}", "parts") as report:
+                _explore(run.settings, receiver, plans, found, report)
+        except KeyboardInterrupt:
+            cut = in_saved_form(found)
+            if cut.verdict == "sound":
+                cut.verdict, cut.because = "unknown", ["it was interrupted"]
+            run.variants.append(cut)
+            return True
+        run.variants.append(in_saved_form(found))
+    run.complete = True
+    return False
 
 
-def _strategy(name: str, schedules: int, depth: int) -> Strategy | None:
+def _explore(
+    settings: ExploreSettings,
+    receiver: Receiver,
+    plans: Sequence[Plan],
+    found: Exploration,
+    report: Callable[[int, int], None],
+) -> None:
+    from oncebench.testing import exploring
+
+    planned = len(plans) * len(settings.locks) * len(settings.journal)
+
+    def keep(part: Part) -> None:
+        found.parts.append(part)
+        report(len(found.parts), planned)
+
+    exploring.explore(
+        receiver,
+        plans=plans,
+        journals=settings.journal,  # type: ignore[arg-type]
+        locks=settings.locks,  # type: ignore[arg-type]
+        strategy=_strategy(settings),
+        preemptions=settings.preemptions,
+        most=settings.most,
+        reduce=settings.reduce,
+        on=settings.on,  # type: ignore[arg-type]
+        patience=settings.patience,
+        seed=found.seed,
+        each=keep,
+    )
+
+
+def _strategy(settings: ExploreSettings) -> Strategy | None:
     from oncebench.explore.strategies import PCT, Random
 
-    if name == "exhaustive":
+    if settings.strategy == "exhaustive":
         return None
-    return Random(schedules) if name == "random" else PCT(schedules, depth)
+    if settings.strategy == "random":
+        return Random(settings.schedules)
+    return PCT(settings.schedules, settings.depth)
 
 
-def _print(exploration: Exploration, quiet: bool) -> None:
-    from rich.console import Console
-
-    from oncebench.testing.telling import told
-
-    Console(highlight=False, soft_wrap=True).print(told(exploration, quiet))
-
-
-def _write(found: Sequence[Exploration], seed: int, json: bool, out: Path | None) -> None:
-    import shlex
+def _begun(receivers: Sequence[Receiver], settings: ExploreSettings, seed: int) -> ExploreRun:
+    """What is known before the first schedule."""
     import tempfile
     from datetime import UTC, datetime
 
-    import msgspec
-
     from oncebench.results.environment import environment
+    from oncebench.results.explored import ExploreRun
     from oncebench.results.schema import SCHEMA
-    from oncebench.testing.telling import as_data
 
-    whole = {
-        "schema": SCHEMA,
-        "kind": "explore",
-        "seed": seed,
-        "command": shlex.join(["oncebench", *sys.argv[1:]]),
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "environment": environment(Path(tempfile.gettempdir())),
-        "variants": [as_data(exploration) for exploration in found],
+    return ExploreRun(
+        schema=SCHEMA,
+        kind="explore",
+        seed=seed,
+        command=_again([receiver.name for receiver in receivers], settings, seed),
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        complete=False,
+        settings=settings,
+        environment=environment(Path(tempfile.gettempdir())),
+    )
+
+
+def _again(names: Sequence[str], settings: ExploreSettings, seed: int) -> str:
+    """The command that explores the same again: all options that are not the default's."""
+    import shlex
+
+    from oncebench.cli.values import written
+
+    given = [name for name in settings.plans if name not in SCENARIOS]
+    options = {
+        "--workers": (settings.workers, settings.workers if given else WORKERS),
+        "--deliveries": ("".join(given), ""),
+        "--scenario": (tuple(settings.plans), tuple(given or SCENARIOS)),
+        "--locks": (tuple(settings.locks), LOCKS),
+        "--journal": (tuple(settings.journal), JOURNALS),
+        "--strategy": (settings.strategy, STRATEGIES[0]),
+        "--preemptions": (settings.preemptions, None),
+        "--schedules": (settings.schedules, SCHEDULES),
+        "--depth": (settings.depth, DEPTH),
+        "--most": (settings.most, MOST),
+        "--on": (settings.on, CREWS[0]),
+        "--patience": (settings.patience, PATIENCE),
+        "--seed": (seed, SEED),
     }
-    encoded = msgspec.json.format(msgspec.json.encode(whole), indent=1) + b"\n"
-    if out is not None:
-        try:
-            out.write_bytes(encoded)
-        except OSError as error:
-            raise BadInput(
-                f"cannot write --out {out} ({error.strerror}): name a file that can be made"
-            ) from error
-    if json:
-        sys.stdout.buffer.write(encoded)
+    words = ["oncebench", "explore", *names]
+    for option, (value, usual) in options.items():
+        if value != usual:
+            words += [option, written(value)]
+    return shlex.join(words + ([] if settings.reduce else ["--no-reduce"]))

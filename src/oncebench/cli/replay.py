@@ -51,7 +51,7 @@ def replay(
     if json:
         import msgspec
 
-        from oncebench.explore.timeline import as_data
+        from oncebench.results.explored import steps_of
 
         shown = {
             "target": receiver.name,
@@ -60,7 +60,7 @@ def replay(
             "journal": journal,
             "locks": locks,
             "verdict": findings.verdict,
-            "steps": as_data(run),
+            "steps": steps_of(run),
             "operations": run.drained,
             "after": {"total": run.after.total, "inbox": run.after.inbox},
             "violations": findings.violations,

@@ -16,8 +16,9 @@ def show(
     """Print a saved run."""
     from rich.console import Console
 
-    from oncebench.report import checked, terminal, wired
+    from oncebench.report import checked, explored, terminal, wired
     from oncebench.results.checked import CheckRun
+    from oncebench.results.explored import ExploreRun
     from oncebench.results.files import kind_of, load, load_as
     from oncebench.results.schema import encode
     from oncebench.results.wired import WireRun
@@ -26,6 +27,9 @@ def show(
     if kind == "check":
         check = load_as(run, CheckRun)
         data, told = encode(check), checked.render(check)
+    elif kind == "explore":
+        explore = load_as(run, ExploreRun)
+        data, told = encode(explore), explored.render(explore)
     elif kind == "wire":
         wire = load_as(run, WireRun)
         data, told = encode(wire), wired.render(wire)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from oncebench.explore.plan import letter
 from oncebench.explore.run import Run, Step
@@ -56,29 +56,21 @@ def timeline(run: Run, width: int = WIDTH) -> Text:
     return text
 
 
-def as_data(run: Run) -> list[dict[str, Any]]:
-    """The same for machines: a dictionary for each step.
-
-    Keys: step (from 1), worker, move, statement, parameters, seen, status ("ok", "waits", "timed out",
-    "refused", "killed"), answer (empty while the call goes on), lock ("write", "open" or ""), total and inbox
-    as an independent connection sees them (None where nobody can read).
-    """
-    return [
-        {
-            "step": at,
-            "worker": step.move[0],
-            "move": step.move,
-            "statement": step.statement,
-            "parameters": step.parameters,
-            "seen": list(step.seen),
-            "status": step.status,
-            "answer": step.answer,
-            "lock": step.lock,
-            "total": None if step.reading is None else step.reading.total,
-            "inbox": None if step.reading is None else [list(row) for row in step.reading.inbox],
-        }
-        for at, step in enumerate(run.steps, 1)
-    ]
+def result_of(step: Step) -> str:
+    """What came of a step, in a few words."""
+    if step.status == "killed":
+        return "killed"
+    seen = [text for text in step.seen if text not in ("()", "'ok'", "-1")]
+    code = next((text.strip("'") for text in step.seen if "SQLITE_" in text), "")
+    if step.status == "waits":
+        return f"waits ({code})"
+    if step.status in ("refused", "timed out"):
+        return f"{step.status}: {code}"
+    if not seen:
+        return "ok"
+    if all(text.isdigit() for text in seen) and step.statement:
+        return f"{seen[0]} {'row' if seen[0] == '1' else 'rows'}"
+    return ", ".join(seen)
 
 
 def _deliveries(run: Run, worker: int) -> str:
@@ -95,7 +87,7 @@ def _cell(step: Step, width: int) -> Iterator[tuple[str, str]]:
         statement += f" {step.parameters}"
     for line in textwrap.wrap(statement, width):
         yield line, ""
-    result = _result(step)
+    result = result_of(step)
     if step.lock:
         result += " · has the write lock" if step.lock == "write" else " · transaction open"
     for line in textwrap.wrap(result, width, initial_indent="→ ", subsequent_indent="  "):
@@ -106,20 +98,6 @@ def _cell(step: Step, width: int) -> Iterator[tuple[str, str]]:
             _answer(step.answer, ""), width, initial_indent="⇒ ", subsequent_indent="  "
         ):
             yield line, style
-
-
-def _result(step: Step) -> str:
-    seen = [text for text in step.seen if text not in ("()", "'ok'", "-1")]
-    code = next((text.strip("'") for text in step.seen if "SQLITE_" in text), "")
-    if step.status == "waits":
-        return f"waits ({code})"
-    if step.status in ("refused", "timed out"):
-        return f"{step.status}: {code}"
-    if not seen:
-        return "ok"
-    if all(text.isdigit() for text in seen) and step.statement:
-        return f"{seen[0]} {'row' if seen[0] == '1' else 'rows'}"
-    return ", ".join(seen)
 
 
 def _answer(answer: str, detail: str) -> str:

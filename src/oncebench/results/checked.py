@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from msgspec import Struct, field
 
 from oncebench.audit import Verdict
-from oncebench.results.schema import Op, Proof, RunResult
+from oncebench.results.explored import Counterexample, ExploreVariant
+from oncebench.results.schema import Proof, RunResult
 from oncebench.workload import NEIGHBOURS, PHASES
 
 MODES = ("sequential", "extremes", "race", "explore", "crash")
@@ -80,7 +80,7 @@ class CheckRun(Struct):
         extremes: As `sequential`, with quantities that fill the total, and some that it has no room for.
         race: Many workers at once.
         threads: The same as threads of one process; None if the receiver is not made for them.
-        explore: As `oncebench explore --json` has it.
+        explore: As `oncebench explore` has it for this receiver.
         crash: Killed at every point of a call.
     """
 
@@ -102,7 +102,7 @@ class CheckRun(Struct):
     extremes: RunResult | None = None
     race: RunResult | None = None
     threads: RunResult | None = None
-    explore: dict[str, Any] | None = None
+    explore: ExploreVariant | None = None
     crash: RunResult | None = None
 
 
@@ -145,8 +145,8 @@ def _found(run: CheckRun) -> Iterator[Found]:
 
 def _proofs(run: CheckRun, mode: str) -> Iterator[tuple[Proof, str]]:
     if mode == "explore":
-        for violation in (run.explore or {}).get("violations", []):
-            yield _explored(violation), violation["replay"]
+        for violation in run.explore.violations if run.explore is not None else ():
+            yield _as_proof(violation), violation.replay
         return
     result: RunResult | None = getattr(run, mode)
     if result is None:
@@ -169,12 +169,5 @@ def _again(run: CheckRun, mode: str, result: RunResult, proof: Proof) -> Sequenc
     return [*words, "--workload", part] if part in PHASES else words
 
 
-def _explored(violation: dict[str, Any]) -> Proof:
-    return Proof(
-        kind=violation["kind"],
-        id=violation["id"],
-        message=violation["message"],
-        operations=[Op(**operation) for operation in violation["operations"]],
-        schedule=violation["schedule"],
-        journal=violation["journal"],
-    )
+def _as_proof(violation: Counterexample) -> Proof:
+    return Proof(**{name: getattr(violation, name) for name in Proof.__struct_fields__})

@@ -15,12 +15,14 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+
+from msgspec import convert, to_builtins
 
 from oncebench.audit import Verdict
 from oncebench.race.crew import Crew
 from oncebench.race.life import die_with, mute
 from oncebench.race.line import Job, Line
+from oncebench.results.explored import ExploreVariant
 from oncebench.stores.sqlite import Settings
 
 
@@ -32,13 +34,13 @@ class Explored:
         verdict: Of what was explored; unknown at the best if that is not all.
         covered: How many schedules, in words.
         because: Why it is unknown; empty if it is not.
-        data: As `oncebench explore --json` has it, for this receiver; None if nothing was explored.
+        variant: In its saved form; None if nothing was explored.
     """
 
     verdict: Verdict
     covered: str
     because: list[str]
-    data: dict[str, Any] | None
+    variant: ExploreVariant | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +90,12 @@ def explore_apart(
     if member.end:  # it did not say that it was done
         parts = f"after {shown} parts" if shown else "before its first part was done"
         because = [f"the process that explored it ended {parts}: {member.end}", *because]
-    verdict = Verdict(said.get("verdict", "unknown"))
+    variant = convert(said["variant"], ExploreVariant) if said else None
+    verdict = Verdict.UNKNOWN if variant is None else Verdict(variant.verdict)
     if verdict is Verdict.SOUND and because:
         verdict = Verdict.UNKNOWN
-    covered = said.get("covered", "no schedules")
-    return Explored(verdict, covered, because if verdict is Verdict.UNKNOWN else [], said.get("data"))
+    covered = "no schedules" if variant is None else variant.covered
+    return Explored(verdict, covered, because if verdict is Verdict.UNKNOWN else [], variant)
 
 
 class _Late(Exception):
@@ -116,7 +119,7 @@ def _explore(job: ExploreJob, line: Line) -> None:
     from oncebench.explore.plan import Plan
     from oncebench.testing import exploring
     from oncebench.testing.exploration import JOURNALS, LOCKS, Exploration, Part
-    from oncebench.testing.telling import as_data, covered
+    from oncebench.testing.telling import in_saved_form
 
     receiver = exploring.taken(job.target)
     found = Exploration(receiver.name, exploring.declared(receiver), job.seed)
@@ -130,10 +133,8 @@ def _explore(job: ExploreJob, line: Line) -> None:
         """What was found so far; `cut` says why there will be no more."""
         line.say(
             said="explored",
-            verdict=found.verdict,
-            covered=covered(found),
             because=[*(f"{why}; {len(found.parts)} of {planned} parts" for why in cut), *found.because],
-            data=as_data(found),
+            variant=to_builtins(in_saved_form(found)),
             planned=planned,
         )
 

@@ -6,10 +6,10 @@ from typing import Any
 
 from oncebench.audit import Verdict
 from oncebench.explore.plan import Plan
-from oncebench.explore.strategies import Choose, play_chosen, play_told
+from oncebench.explore.strategies import Choose, play_chosen
 from oncebench.testing import exploring
 from oncebench.testing.exploration import USUAL, Exploration, Failure, Setting, on_schedule
-from oncebench.testing.telling import covered, explained
+from oncebench.testing.telling import explained, in_saved_form
 
 
 def assert_once(receive: Any, **options: Any) -> Exploration:
@@ -31,7 +31,7 @@ def assert_once(receive: Any, **options: Any) -> Exploration:
     result = exploring.explore(receive, **options)
     if result.verdict is Verdict.BROKEN:
         smallest = next(iter(result.failures.values()))
-        raise AssertionError(_message(receive, result.name, smallest.run, smallest, covered(result)))
+        raise AssertionError(_message(result.name, smallest, in_saved_form(result).covered))
     if result.verdict is Verdict.UNKNOWN:
         raise AssertionError(f"{result.name} is unknown, because {'; '.join(result.because)}")
     return result
@@ -55,20 +55,9 @@ def assert_schedule(receive: Any, plan: Plan, choose: Choose, setting: Setting =
     if findings.violations:
         violation = on_schedule(findings.violations[0], run)
         name = exploring.taken(receive).name
-        raise AssertionError(_message(receive, name, run, Failure(violation, run, setting, 1), ""))
+        raise AssertionError(_message(name, Failure(violation, run, setting, 1)))
 
 
-def _message(receive: Any, name: str, run: Any, failure: Failure, coverage: str) -> str:
-    if not failure.run.steps:  # play it again, and write down each step this time
-        told = failure.run.schedule
-        again, _ = exploring.play(
-            receive,
-            failure.run.plan,
-            lambda play: play_told(play, told),
-            failure.setting,
-            recording=True,
-        )
-        failure = Failure(failure.violation, again, failure.setting, failure.schedules)
-        failure.run.preemptions = run.preemptions
+def _message(name: str, failure: Failure, coverage: str = "") -> str:
     head = f"{name} is broken" + (f" in {failure.schedules:,} of {coverage}" if coverage else "")
     return f"{head}\n{explained(failure, name)}"

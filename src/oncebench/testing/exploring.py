@@ -16,7 +16,7 @@ from oncebench.explore.play import Play
 from oncebench.explore.run import Diverged, Run, Unexplorable
 from oncebench.explore.search import Search
 from oncebench.explore.site import Site
-from oncebench.explore.strategies import Sample, Strategy, play_chosen, with_preemptions
+from oncebench.explore.strategies import Sample, Strategy, play_chosen, play_told, with_preemptions
 from oncebench.explore.views import Views
 from oncebench.messages import BadInput, History, Outcome
 from oncebench.receivers import loader
@@ -225,6 +225,8 @@ def _explore_part(
                         pass
                     break
             _judge_all(part, work)
+            for failure in part.failures:
+                _write_down(failure, Play(crew, site, part.plan, views, recording=True), part.notes)
             if isinstance(work, Sample):
                 part.notes.append(work.strategy.promise(part.plan, work.steps))
             elif not work.complete:
@@ -289,3 +291,15 @@ def _judge_all(part: Part, work: Search | Sample) -> None:
     part.failures = [
         Failure(violation, run, part.setting, counts[kind]) for kind, (run, violation) in smallest.items()
     ]
+
+
+def _write_down(failure: Failure, play: Play, notes: list[str]) -> None:
+    """Play the smallest schedule of a kind once more, and keep its steps for a timeline."""
+    try:
+        again = play_told(play, failure.run.schedule)
+    except BadInput as error:
+        notes.append(f"the smallest schedule of {failure.kind} did not go the same way again: {error}")
+        return
+    if failure.kind not in judge(again).counts:
+        notes.append(f"{failure.violation.schedule} showed {failure.kind}, but not when it was played again")
+    failure.run.steps = again.steps
