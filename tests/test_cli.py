@@ -61,6 +61,7 @@ BAD: list[tuple[list[str], str]] = [
     (["check", "immediate", "--time-limit", "never"], "--time-limit takes a time such as 5s"),
     (["run", "--kills", "-1"], "kills must be 0 to 100000"),
     (["run", "--max-tries", "0"], "max-tries must be 1 to 1000"),
+    (["run", "--repeat", "0"], "repeat must be 1 to 1000, not 0"),
     (["run", "--db", "foreign.db"], "did not make"),
     (["run", "--db", "note.txt"], "cannot be read as a database"),
     (["run", "--db", "missing/x.db"], "missing for the store: make it"),
@@ -133,6 +134,8 @@ def test_the_line_that_runs_it_again_does(tmp_path: Path) -> None:
         "kills": 3,
         "time_limit": 90.0,
         "threads": 1,
+        "repeat": 1,
+        "rate": 0.0,
     }  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from oncebench.messages import BadInput
 if TYPE_CHECKING:
     from oncebench.race import Policy
     from oncebench.receivers.loader import Receiver
-    from oncebench.results import RunResult
+    from oncebench.results import RaceResult, RunResult
     from oncebench.stores.sqlite import Settings
     from oncebench.workload import Workload
 
@@ -24,6 +24,7 @@ IDS = 120
 REDELIVERIES = 3
 CONFLICTS = 0.1
 MAX_QTY = 99
+MOST_REPEATS = 1000
 JOURNALS = ("wal", "delete")
 SYNCHRONOUS = ("full", "normal", "off")
 WORKLOADS = ("same", "distinct", "spread", "neighbours", "paused", "impatient")
@@ -56,6 +57,7 @@ def run(
         typer.Option(help="Hand nothing more over after so long in a race; what is left counts as untried."),
     ] = "60s",
     kills: Annotated[int, typer.Option(help="Workers killed in mid-race and started again.")] = 0,
+    repeat: Annotated[int, typer.Option(help="Races of each, in turns: A B A B, not A A B B.")] = 1,
     witness: Annotated[
         bool, typer.Option("--witness/--no-witness", help="Triggers that record each effect, or full speed.")
     ] = True,
@@ -84,13 +86,15 @@ def run(
     limit = seconds(time_limit, "--time-limit")
     policy = Policy(max_tries, seconds(deadline, "--deadline"), witness, kills, threads, limit)
     settings = [Settings(mode, synchronous, seconds(busy_timeout, "--busy-timeout")) for mode in journals]  # type: ignore[arg-type]
+    if not 1 <= repeat <= MOST_REPEATS:
+        raise BadInput(f"repeat must be 1 to {MOST_REPEATS}, not {repeat}")
     receivers = [load(target) for target in dict.fromkeys(variants or ["naive", "immediate"])]
     new = not out.exists()
     folder = folder_for(out, [receiver.name for receiver in receivers])
-    result = empty_result(receivers, work, settings, policy, db)
+    result = empty_result(receivers, work, settings, policy, db, repeat)
     unsaved: BadInput | None = None
     try:
-        for _ in race_all(result, receivers, work, settings, policy, db, quiet):
+        for _ in race_all(result, receivers, work, settings, policy, db, quiet, repeats=repeat):
             try:
                 save(result, folder)
             except BadInput as error:  # say so when all is told: what was measured is not lost with the disk
@@ -117,26 +121,37 @@ def race_all(
     db: Path | None,
     quiet: bool,
     label: str = "",
+    repeats: int = 1,
 ) -> Iterator[None]:
-    """Each receiver in each journal mode, added to the result; stops after each, so that it can be saved."""
+    """Each receiver in each journal mode, added to the result; stops after each, so that it can be saved.
+
+    Repeats take turns, so that a machine that gets slower meanwhile is slower for all of them.
+    """
     from oncebench.race import race
     from oncebench.report.progress import Progress
-    from oncebench.results import summary
+    from oncebench.results import repeated, summary
 
     progress = Progress(not quiet)
-    for receiver in receivers:
-        races = []
-        known = list(result.variants)
-        for mode in settings:
-            with progress.of(f"{label} {receiver.name}, {mode.journal}".lstrip()) as report:
-                ended = race(receiver, workload, mode, policy, db, report)
-            races.append(summary.of_race(ended))
-            result.variants = [*known, summary.of_variant(receiver.name, receiver.expected, races)]
-            last = receiver is receivers[-1] and mode is settings[-1]
-            result.complete = last and not ended.interrupted
-            yield
-            if ended.interrupted:
-                return
+    races: list[list[list[RaceResult]]] = [[[] for _ in settings] for _ in receivers]
+    for number in range(repeats):
+        for receiver, of_receiver in zip(receivers, races, strict=True):
+            for mode, so_far in zip(settings, of_receiver, strict=True):
+                turn = f"{number + 1} of {repeats}: " if repeats > 1 else ""
+                with progress.of(f"{label} {turn}{receiver.name}, {mode.journal}".lstrip()) as report:
+                    ended = race(receiver, workload, mode, policy, db, report)
+                so_far.append(summary.of_race(ended))
+                result.variants = [
+                    summary.of_variant(
+                        one.name, one.expected, [repeated.together(same) for same in its_races if same]
+                    )
+                    for one, its_races in zip(receivers, races, strict=True)
+                    if its_races[0]
+                ]
+                last = number == repeats - 1 and receiver is receivers[-1] and mode is settings[-1]
+                result.complete = last and not ended.interrupted
+                yield
+                if ended.interrupted:
+                    return
 
 
 def empty_result(
@@ -145,6 +160,7 @@ def empty_result(
     settings: Sequence[Settings],
     policy: Policy,
     db: Path | None,
+    repeats: int = 1,
 ) -> RunResult:
     """What is known before the first race."""
     import tempfile
@@ -159,7 +175,7 @@ def empty_result(
         schema=schema.SCHEMA,
         kind="race",
         seed=workload.seed,
-        command=_again(names, workload, settings, policy),
+        command=_again(names, workload, settings, policy, repeats),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         complete=False,
         settings=schema.Settings(
@@ -178,12 +194,15 @@ def empty_result(
             kills=policy.kills,
             threads=policy.threads,
             time_limit=policy.time_limit,
+            repeat=repeats,
         ),
         environment=environment(db.parent if db is not None else Path(tempfile.gettempdir())),
     )
 
 
-def _again(names: Sequence[str], workload: Workload, settings: Sequence[Settings], policy: Policy) -> str:
+def _again(
+    names: Sequence[str], workload: Workload, settings: Sequence[Settings], policy: Policy, repeats: int
+) -> str:
     """The command that makes the same deliveries again: all options that are not the default's."""
     from oncebench.cli.values import written
 
@@ -204,6 +223,7 @@ def _again(names: Sequence[str], workload: Workload, settings: Sequence[Settings
         "--kills": (policy.kills, 0),
         "--threads": (policy.threads, 1),
         "--time-limit": (policy.time_limit, 60.0),
+        "--repeat": (repeats, 1),
     }
     words = ["oncebench", "run", *names]
     for option, (value, usual) in options.items():

@@ -10,7 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from oncebench.report import points
-from oncebench.results.schema import Latency, Op, Proof, RunResult, VariantResult
+from oncebench.results.repeated import instability, spread
+from oncebench.results.schema import Latency, Op, Proof, RaceResult, RunResult, VariantResult
 from oncebench.results.summary import total_effects, total_tallies
 
 _LANE = 34  # characters for the time axis of a proof
@@ -41,7 +42,7 @@ def surprises(result: RunResult) -> RenderableType:
 def _heading(result: RunResult) -> Text:
     s, e = result.settings, result.environment
     tries = "1 try" if s.max_tries == 1 else f"{s.max_tries} tries"
-    what = (
+    what: tuple[str, ...] = (
         f"seed {result.seed} · {s.workers} workers · {' '.join(s.workload)}",
         f"{s.ids} ids each · {s.redeliveries} redeliveries · {s.conflicts:.0%} conflicting",
     )
@@ -49,6 +50,11 @@ def _heading(result: RunResult) -> Text:
         what = (
             "snack-7 with quantity 7 is delivered, killed, redelivered by a new process until",
             "answered, and comes once more with quantity 8",
+        )
+    if s.repeat > 1:
+        what = (
+            *what,
+            f"{s.repeat} repeats in turns: counts are sums, speeds medians ± standard deviation",
         )
     lines = (
         *what,
@@ -107,7 +113,7 @@ def _rows(variant: VariantResult) -> Iterator[tuple[str, list[str], str]]:
         yield sums("effects witnessed", "witnessed", effects, all_effects)
     yield sums("  ids that came in", "ids", effects, all_effects)
     yield sums("ids with two in flight", "overlapped_ids", races, variant)
-    yield f"throughput ({races[0].measured})", [f"{race.throughput:,.0f}/s" for race in races], ""
+    yield f"throughput ({races[0].measured})", [_throughput(race) for race in races], ""
     for figure in ("p50", "p90", "p99", "max"):
         yield f"  completion {figure}", [_figure(race.latency, figure) for race in races], ""
     for figure in ("p50", "p90", "p99", "max"):
@@ -115,6 +121,11 @@ def _rows(variant: VariantResult) -> Iterator[tuple[str, list[str], str]]:
     yield "fewest to most a worker", [_span(race.fairness.completions) for race in races], ""
     waits = [max(race.fairness.longest_wait, default=0) for race in races]
     yield "longest wait of a worker", [duration(wait) for wait in waits], ""
+
+
+def _throughput(race: RaceResult) -> str:
+    apart = f" ±{spread([one.throughput for one in race.repeats]):.0%}" if race.repeats else ""
+    return f"{race.throughput:,.0f}/s{apart}"
 
 
 def _figure(latency: Latency, name: str) -> str:
@@ -135,6 +146,10 @@ def _evidence(variant: VariantResult) -> Iterator[RenderableType]:
         for note in race.notes:
             if note not in race.because:
                 yield Text(f"{race.journal}: {note}", style="yellow")
+        if unstable := list(instability(race)):
+            reasons, changes = ("; ".join(dict.fromkeys(texts)) for texts in zip(*unstable, strict=True))
+            yield Text(f"{race.journal}: unstable: {reasons}", style="yellow")
+            yield Text(f"  what helps: {changes}", style="yellow")
     failures = {**variant.tallies.errors, **variant.tallies.indeterminates}
     frequent = sorted(failures.items(), key=lambda item: -item[1].count)
     if len(frequent) > _MOST_FAILURES:

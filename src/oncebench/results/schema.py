@@ -148,8 +148,38 @@ class Drain(Struct):
     undrained: int = 0
 
 
+class Load(Struct):
+    """How the deliveries of the measured phase were offered.
+
+    Attributes:
+        kind: "closed loop": a worker hands over its next delivery as soon as the last came back, and a
+            latency begins with the call. "open load": each delivery has its moment whatever became of those
+            before it, and a latency begins at that moment.
+        rate: Deliveries a second that were offered to all workers together; 0 in a closed loop.
+        reached: Deliveries a second that were handed over; less than the rate if workers were late.
+    """
+
+    kind: str = "closed loop"
+    rate: float = 0.0
+    reached: float = 0.0
+
+
+class Repeat(Struct):
+    """One of several races that were the same; the figures are those of `RaceResult`."""
+
+    verdict: str
+    seconds: float
+    deliveries: int
+    throughput: float
+    latency: Latency
+    lock_latency: Latency
+    load: Load = field(default_factory=Load)
+
+
 class RaceResult(Struct):
-    """One race of one variant in one journal mode.
+    """One race of one variant in one journal mode, or several that were the same.
+
+    Of several, counts are sums, a maximum is that of all, and other figures of speed are medians.
 
     Attributes:
         because: Why the verdict is unknown; empty otherwise.
@@ -165,6 +195,8 @@ class RaceResult(Struct):
         interrupted: Whether Ctrl-C ended it.
         kills: Workers that were killed in mid-race, as planned, and started again.
         threaded: Whether it opened connections for use by several threads of a process.
+        load: How deliveries were offered in the measured phase.
+        repeats: The figures of each race, in order, if there were several; empty for one.
     """
 
     journal: str
@@ -189,6 +221,8 @@ class RaceResult(Struct):
     interrupted: bool = False
     kills: int = 0
     threaded: bool = False
+    load: Load = field(default_factory=Load)
+    repeats: list[Repeat] = field(default_factory=list)
 
 
 class Point(Struct):
@@ -261,7 +295,7 @@ class VariantResult(Struct):
 
 
 class Settings(Struct):
-    """With what it ran; times in seconds."""
+    """With what it ran; times in seconds, `rate` in deliveries a second (0: as fast as they can)."""
 
     workers: int
     ids: int
@@ -278,6 +312,8 @@ class Settings(Struct):
     kills: int = 0
     time_limit: float | None = None
     threads: int = 1
+    repeat: int = 1
+    rate: float = 0.0
 
 
 class RunResult(Struct):

@@ -66,8 +66,8 @@ def of_race(race: Race) -> RaceResult:
         remarks=[proof(v, journal) for v in findings.remarks],
         measured=name,
         throughput=_throughput(history, completed),
-        latency=_latency(took[completed]),
-        lock_latency=_latency(took[history.outcome == Outcome.LOCKED]),
+        latency=latency_of(took[completed]),
+        lock_latency=latency_of(took[history.outcome == Outcome.LOCKED]),
         fairness=_fairness(history, phase, race.workload.workers),
         drain=_drain(race),
         effective=[(s.journal, s.synchronous, s.busy_timeout) for s in race.effective],
@@ -277,7 +277,8 @@ def _throughput(history: History, completed: Flags) -> float:
     return float(completed.sum()) / (nanoseconds / 1e9)
 
 
-def _latency(nanoseconds: Ints) -> Latency:
+def latency_of(nanoseconds: Ints) -> Latency:
+    """Percentiles and histogram of these."""
     if not len(nanoseconds):
         return Latency()
     p50, p90, p99 = np.percentile(nanoseconds, [50, 90, 99], method="inverted_cdf").tolist()
