@@ -16,7 +16,7 @@ from oncebench.workload import EXTREME, MAX_PLAIN_QTY, NEIGHBOURS, PHASES, Phase
 ALL = tuple(name for name in PHASES if name not in EXTREME)
 # All fields given: the digest does not follow a change of a default.
 SMALL = Workload(seed=7, workers=3, ids=20, redeliveries=2, conflicts=0.25, max_qty=99, phases=ALL)
-GOLDEN = "07ff323ae5a0f859d99bcb8631d5c58d219656af2b20a821e8c75b2dce6ae8e5"
+GOLDEN = "a7d9533f9006875bb1c8c3fd3a5481639fddb404d34b7157bef83890e7d0c734"
 
 workloads = st.builds(
     Workload,
@@ -295,6 +295,7 @@ def test_neighbours_are_taken_for_each_other_by_every_usual_shortcut() -> None:
         lambda id: unicodedata.normalize("NFKD", id).encode("ascii", "ignore"),
         lambda id: id[:255],
         lambda id: id[:9_999],
+        lambda id: id.strip(),
         lambda id: float(id) if id.replace(".", "").isdigit() else id,
         lambda id: id.replace("'", ""),
     ]
@@ -303,15 +304,18 @@ def test_neighbours_are_taken_for_each_other_by_every_usual_shortcut() -> None:
 
 
 def test_extremes_fill_the_total_to_its_last_unit_and_overflow_has_no_room() -> None:
-    """With the warm-up; the largest quantity comes as a conflict, and as one message too many."""
+    """The largest quantity is applied, with no warm-up before it; it also comes as one message too many."""
     phases = plan(Workload(workers=1, phases=EXTREME))
-    own: dict[str, int] = {}
-    for phase in phases[:2]:
-        for delivery in phase.deliveries[0]:
-            own.setdefault(delivery.id, delivery.qty)
-    assert sum(own.values()) == MAX_QTY
-    assert {own["extremes-least"], max(quantities(phases[1])["extremes-least"])} == {1, MAX_QTY}
+    assert [len(list_) for list_ in phases[0].deliveries] == [0]
+    assert phases[1].deliveries[0][0].qty == MAX_QTY
+    assert set(quantities(phases[1])["extremes"]) == {MAX_QTY, MAX_QTY - 1}
     assert max(quantities(phases[2])["overflow-0"]) == MAX_QTY
     assert all(phase.alone for phase in phases[1:])
     with pytest.raises(BadInput, match="leave the other parts"):
         Workload(phases=("same", "extremes"))
+
+
+def test_a_sequence_has_the_least_quantity() -> None:
+    """As a conflict, and under two ids."""
+    of = quantities(plan(Workload(workers=1, phases=("sequence",)))[1])
+    assert [1 in of[f"sequence-{n}"] for n in range(3)] == [True] * 3

@@ -96,6 +96,29 @@ class Polite:
         return immediate.receive(db, id, qty)
 
 
+class Impolite(Polite):
+    """Wrong under SIGTERM alone: once it was asked to stop, it acknowledges what it does not do."""
+
+    stopping = False
+
+    def note(self, number: int, frame: FrameType | None) -> None:
+        self.stopping = True
+
+    def receive(self, db: sqlite3.Connection, id: str, qty: int) -> bool:
+        return False if self.stopping else immediate.receive(db, id, qty)
+
+
+def gives_back_what_it_had_claimed(db: sqlite3.Connection, id: str, qty: int) -> bool:
+    """Wrong under SIGTERM alone: it takes its mark away, and the work that was committed with it stays."""
+    try:
+        return immediate.receive(db, id, qty)
+    except (Conflict, sqlite3.OperationalError):
+        raise
+    except BaseException:
+        db.execute("DELETE FROM inbox WHERE id = ?", (id,))
+        raise
+
+
 class LikesRows:
     """Right, with rows that are objects of a class."""
 

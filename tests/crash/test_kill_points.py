@@ -103,7 +103,9 @@ def test_immediate_ends_at_seven_at_every_point(journal: Journal) -> None:
     """At all named points: nothing is there before the commit, all after it, one row at the end."""
     result = killed("immediate", journal, (SIGKILL, SIGTERM))
     assert [label_of(p) for p in result.points if p.signal == "SIGTERM"] == [
-        label_of(p) for p in result.points if p.signal == "SIGKILL" and p.delivery == "first" and p.number
+        label_of(p)
+        for p in result.points
+        if p.signal == "SIGKILL" and p.delivery == "first" and p.place != "after ACK"
     ]
     assert [(p.rows_at_end, p.total_at_end, p.verdict) for p in result.points] == [(1, 7, "sound")] * len(
         result.points
@@ -187,10 +189,12 @@ def test_claims_that_outlive_their_owner() -> None:
 
 
 def test_what_only_sigterm_shows() -> None:
-    """A `finally` that commits half, an answer out of `except BaseException`: SIGKILL finds neither."""
+    """What `finally`, `except BaseException` or a handler does then, before, within or after the work."""
     for name, kind in (
         ("commits_whatever_happens", "record_effect_mismatch"),
         ("answers_whatever_happens", "acked_but_lost"),
+        ("gives_back_what_it_had_claimed", "double_apply"),
+        ("Impolite", "acked_but_lost"),
     ):
         result = killed(dying(name), signals=(SIGKILL, SIGTERM))
         assert {p.signal for p in result.points if p.verdict == "broken"} == {"SIGTERM"}
@@ -201,6 +205,7 @@ def test_a_handler_of_its_own_may_let_the_call_end() -> None:
     """It answers, what it answered is there, and the process is gone after that."""
     result = killed(dying("Polite"), signals=(SIGTERM,))
     assert {(p.answered, p.rows, p.total, p.reached) for p in result.points} == {("applied", 1, 7, True)}
+    assert result.points[0].place == "before call"
     assert result.verdict == "sound"
 
 
@@ -209,6 +214,7 @@ def test_another_version_may_take_the_redelivery() -> None:
     assert killed("immediate", signals=(SIGTERM,), successor="upsert").verdict == "sound"
     result = killed("immediate", signals=(SIGTERM,), successor="memory")
     assert broken_at(result) == {("SIGTERM", "first", 5, "COMMIT")}
+    assert result.violations[0].kind == "double_apply"
 
 
 def test_no_sql_is_said_to_be_so() -> None:

@@ -63,6 +63,22 @@ def test_death_shows_what_a_race_of_different_ids_does_not(name: str, kind: str)
     assert kind in result.violation_counts
 
 
+def dying(name: str) -> str:
+    return f"{Path(__file__).parent / 'dying.py'}:{name}"
+
+
+def test_half_of_them_are_asked_to_stop() -> None:
+    """What `finally` does then is seen; a handler that lets the call end is right; both go on afterwards."""
+    _, unharmed = killed(dying("commits_whatever_happens"), kills=0, phases=("distinct",))
+    assert not unharmed.violations
+    _, result = killed(dying("commits_whatever_happens"), kills=30, ids=120, phases=("distinct",))
+    assert "record_effect_mismatch" in result.violation_counts
+    ended, result = killed(dying("Polite"), kills=24, ids=40, phases=("same", "paused"))
+    assert result.verdict == "sound", (result.violations, result.because)
+    assert result.tallies.deliveries == result.tallies.planned
+    assert ended.kills > result.tallies.indeterminate  # some of them came to the end of their call
+
+
 def test_a_worker_goes_on_where_the_one_before_it_died() -> None:
     """Deliveries and calls of all lives of a worker are numbered through, in the order of its plan."""
     ended, _ = killed("immediate", kills=16)

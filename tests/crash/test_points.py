@@ -132,10 +132,14 @@ def test_points_come_in_the_order_of_the_call() -> None:
     ]
 
 
-def test_sigterm_comes_during_the_first_call() -> None:
-    """Both signals, one after the other."""
+def test_sigterm_comes_before_and_during_the_first_call() -> None:
+    """Both signals, one after the other; before the call, and after each of its statements."""
     found = points({"first": some(2), "again": some(1)}, None, [SIGKILL, SIGTERM])
-    assert [(p.delivery, p.number) for p in found if p.signal == SIGTERM] == [("first", 1), ("first", 2)]
+    assert [(p.delivery, p.number) for p in found if p.signal == SIGTERM] == [
+        ("first", 0),
+        ("first", 1),
+        ("first", 2),
+    ]
 
 
 def test_a_server_dies_in_the_place_of_its_worker() -> None:

@@ -171,12 +171,12 @@ def _raced(result: RunResult) -> str:
     races, workers = variant.races, result.settings.workers
     deliveries = f"{sum(race.tallies.deliveries for race in races):,} deliveries"
     if workers == 1:
-        how = "quantities 1 to 2^63-1" if "extremes" in result.settings.workload else "with a restart"
+        how = "quantities up to 2^63-1" if "extremes" in result.settings.workload else "with a restart"
         return f"{deliveries} one after the other, {how}"
     ids, raced = sum(race.ids for race in races), sum(race.overlapped_ids for race in races)
     killed = sum(race.kills for race in races)
     who = f"{workers} threads" if result.settings.threads > 1 else f"{workers} processes"
-    died = f", {killed} killed" if killed else ""
+    died = f", {killed} killed by SIGKILL or SIGTERM" if killed else ""
     return f"{deliveries} by {who}, {raced:,} of {ids:,} ids raced{died}"
 
 

@@ -56,7 +56,9 @@ def run(
         str,
         typer.Option(help="Hand nothing more over after so long in a race; what is left counts as untried."),
     ] = "60s",
-    kills: Annotated[int, typer.Option(help="Workers killed in mid-race and started again.")] = 0,
+    kills: Annotated[
+        int, typer.Option(help="Workers killed in mid-race and started again, half of them by SIGTERM.")
+    ] = 0,
     repeat: Annotated[int, typer.Option(help="Races of each, in turns: A B A B, not A A B B.")] = 1,
     witness: Annotated[
         bool, typer.Option("--witness/--no-witness", help="Triggers that record each effect, or full speed.")

@@ -154,8 +154,9 @@ def points(
                 for process, of in of_process.items()
                 for n, each in _shortened(of[delivery])
             ]
-            if delivery == "first" and number == signal.SIGKILL:
+            if delivery == "first":  # SIGTERM that comes before a call may be noted, and mislead it
                 inside.insert(0, Point(delivery, "worker", "before call", signal=number))
+            if delivery == "first" and number == signal.SIGKILL:
                 if not worker[delivery]:
                     inside.append(Point(delivery, "worker", "before ACK", signal=number))
                 inside.append(Point(delivery, "worker", "after ACK", signal=number))

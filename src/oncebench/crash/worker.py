@@ -11,7 +11,6 @@ own handler keeps it.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import sqlite3
@@ -23,9 +22,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import FrameType
-from typing import Any, NoReturn
+from typing import Any
 
 from oncebench.messages import BadInput
+from oncebench.race.kills import leave, stop
 from oncebench.race.life import die_with, mute
 from oncebench.race.line import Job, Line
 from oncebench.race.worker import Worker
@@ -158,12 +158,15 @@ class Caller(Worker):
             for number, delivery in enumerate(deliveries):
                 doomed = number == job.dies_in
                 if doomed and job.place == "before call":
-                    self._watch.die()
+                    try:
+                        self._watch.die()
+                    except BaseException:  # what a handler of SIGTERM raises; there is no call to undo
+                        leave(self._db)
                 self._deliver([delivery], gated=False)
                 if doomed and job.place == "after ACK":
                     self._watch.die()
                 if self._watch.fired:  # SIGTERM, and the call came to its end all the same
-                    _leave(self._db)
+                    leave(self._db)
                 if self._unanswered and job.insist:
                     return
 
@@ -182,7 +185,7 @@ class Caller(Worker):
                         watch.die()
             except SystemExit:
                 if watch.fired:
-                    _leave(db)
+                    leave(db)
                 raise
 
         return heard
@@ -204,7 +207,7 @@ def main() -> None:
     everything = str(Path(job.folder).parent)  # the job's own folder is that of one case
     threading.Thread(target=die_with, args=(life, everything), daemon=True).start()
     sys.path[:] = job.import_path
-    signal.signal(signal.SIGTERM, _stop)
+    signal.signal(signal.SIGTERM, stop)
     watch = Watch(job, line)
     watch.hear_every_connection()
     try:
@@ -231,17 +234,6 @@ def _serve(job: CrashJob, receiver: Receiver, line: Line, watch: Watch) -> None:
     mute()
     watch.listening = True
     receiver.serve(db, Path(job.store))
-
-
-def _stop(number: int, frame: FrameType | None) -> NoReturn:
-    raise SystemExit(128 + number)
-
-
-def _leave(db: Any) -> NoReturn:
-    """End as a process does that was asked to: connections are closed, nothing more is said."""
-    with contextlib.suppress(Exception):
-        db.close()
-    os._exit(128 + signal.SIGTERM)
 
 
 if __name__ == "__main__":

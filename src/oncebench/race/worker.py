@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import os
 import random
+import signal
 import sqlite3
 import sys
 import threading
@@ -23,7 +24,7 @@ from typing import Any
 from oncebench.messages import CALL_BITS, Outcome
 from oncebench.race.connections import Connections
 from oncebench.race.failures import Details, classify, told, written
-from oncebench.race.kills import Death
+from oncebench.race.kills import Death, stop
 from oncebench.race.life import die_with, mute
 from oncebench.race.line import Job, Line
 from oncebench.race.recorder import DETAIL_SHIFT, LEFT_OPEN, OUTCOME_MASK, RETRY, ROWS, Recorder, recording
@@ -142,6 +143,7 @@ class Worker:
         plain, self._receiver = self._receiver, self._death.around(self._receiver)
         try:
             self._deliver([delivery], gated)
+            self._death.end_delivery(self._db)
         finally:
             self._receiver = plain
 
@@ -320,6 +322,8 @@ def main() -> None:
     jobs = [line.job(Job) for line in lines]
     threading.Thread(target=die_with, args=(life, jobs[0].folder), daemon=True).start()
     sys.path[:] = jobs[0].import_path
+    if jobs[0].dies_in >= 0:
+        signal.signal(signal.SIGTERM, stop)  # a receiver may bring its own handler
     os.register_at_fork(after_in_child=lambda: _forked(lines[0]))
     try:
         connections = Connections(jobs[0].store)
