@@ -159,3 +159,16 @@ def smaller(db: sqlite3.Connection, id: str, qty: int) -> bool:
     if qty > 50:
         raise ValueError(f"{qty} of anything")
     return immediate.receive(db, id, qty)
+
+
+_calls = 0
+
+
+def stalls_once_for_half_a_second(db: sqlite3.Connection, id: str, qty: int) -> bool:
+    """In each worker, at its fifth delivery of `spread`, after its commit."""
+    global _calls
+    answer = immediate.receive(db, id, qty)
+    _calls += id.startswith("spread")
+    if _calls == 5:
+        time.sleep(0.5)
+    return answer

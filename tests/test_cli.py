@@ -61,6 +61,7 @@ BAD: list[tuple[list[str], str]] = [
     (["check", "immediate", "--time-limit", "never"], "--time-limit takes a time such as 5s"),
     (["run", "--kills", "-1"], "kills must be 0 to 100000"),
     (["run", "--max-tries", "0"], "max-tries must be 1 to 1000"),
+    (["run", "--rate", "-1"], "rate must be 0 (closed loop) to 1,000,000"),
     (["run", "--repeat", "0"], "repeat must be 1 to 1000, not 0"),
     (["run", "--db", "foreign.db"], "did not make"),
     (["run", "--db", "note.txt"], "cannot be read as a database"),

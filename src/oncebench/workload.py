@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from oncebench.messages import MAX_QTY, BadInput, Delivery
 
 MAX_PLAIN_QTY = 99
+MAX_RATE = 1_000_000
 NEIGHBOURS = (
     *("Order-7", "order-7", "ORDER-7", "Order-7 ", " Order-7", "Order-7\t", "Order-07", "Order_7", "Order%7"),
     *("7", "07", "7 ", " 7", "7.0", "+7", "0x7", "a", "A", "'", "''", '"', "--", "null", "NULL", "\\"),
@@ -38,6 +39,8 @@ class Workload:
         conflicts: Share of ids that come with two quantities, 0 to 1.
         max_qty: Quantities are 1 to this.
         phases: Which of `PHASES`, in order; those after `impatient` are not among the usual ones.
+        rate: Deliveries a second in the `spread` phase, all workers together, whatever becomes of those
+            before; 0: each worker as fast as it can.
     """
 
     seed: int = 0
@@ -47,6 +50,7 @@ class Workload:
     conflicts: float = 0.1
     max_qty: int = MAX_PLAIN_QTY
     phases: tuple[str, ...] = ("same", "distinct", "spread", "neighbours", "paused", "impatient")
+    rate: float = 0.0
 
     def __post_init__(self) -> None:
         bounds = (
@@ -80,6 +84,12 @@ class Workload:
             raise BadInput(
                 f"{' and '.join(lone)} fill the total to 2**63-1: leave the other parts of the workload out"
             )
+        if not 0 <= self.rate <= MAX_RATE:
+            raise BadInput(
+                f"rate must be 0 (closed loop) to {MAX_RATE:,} deliveries a second, not {self.rate:g}"
+            )
+        if self.rate and "spread" not in self.phases:
+            raise BadInput("rate is that of the part spread: add it to the workload")
         if not self.phases:
             raise BadInput(f"a workload needs at least one phase: choose from {', '.join(PHASES)}")
 
@@ -97,6 +107,8 @@ class Phase:
             for a moment that the others need.
         alone: One worker delivers and the others wait: what goes wrong here needs no race.
         restarted: All worker processes are started anew before it.
+        rate: Deliveries a second, all workers together; 0: as fast as they can. The workers take turns:
+            the nth delivery of worker w is due when `(n * workers + w) / rate` seconds have passed.
     """
 
     name: str
@@ -106,6 +118,7 @@ class Phase:
     impatient: bool = False
     alone: bool = False
     restarted: bool = False
+    rate: float = 0.0
 
 
 def plan(workload: Workload) -> list[Phase]:
@@ -163,7 +176,7 @@ def distinct(workload: Workload, rng: random.Random) -> list[Phase]:
 
 def spread(workload: Workload, rng: random.Random) -> list[Phase]:
     """Free running: all deliveries shuffled over the workers. Measures; catches what repeats in sequence."""
-    return [Phase("spread", _spread("spread", 4 * workload.ids, workload, rng))]
+    return [Phase("spread", _spread("spread", 4 * workload.ids, workload, rng), rate=workload.rate)]
 
 
 def neighbours(workload: Workload, rng: random.Random) -> list[Phase]:

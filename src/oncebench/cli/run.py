@@ -59,6 +59,10 @@ def run(
     kills: Annotated[
         int, typer.Option(help="Workers killed in mid-race and started again, half of them by SIGTERM.")
     ] = 0,
+    rate: Annotated[
+        float,
+        typer.Option(help="Offer so many deliveries a second in spread, whatever becomes of those before."),
+    ] = 0.0,
     repeat: Annotated[int, typer.Option(help="Races of each, in turns: A B A B, not A A B B.")] = 1,
     witness: Annotated[
         bool, typer.Option("--witness/--no-witness", help="Triggers that record each effect, or full speed.")
@@ -84,7 +88,7 @@ def run(
     journals = one_of(journal or list(JOURNALS), JOURNALS, "--journal")
     one_of([synchronous], SYNCHRONOUS, "--synchronous")
     chosen = WORKLOADS if "mix" in phases else tuple(phases)
-    work = Workload(seed, workers, ids, redeliveries, conflicts, max_qty, chosen)
+    work = Workload(seed, workers, ids, redeliveries, conflicts, max_qty, chosen, rate)
     limit = seconds(time_limit, "--time-limit")
     policy = Policy(max_tries, seconds(deadline, "--deadline"), witness, kills, threads, limit)
     settings = [Settings(mode, synchronous, seconds(busy_timeout, "--busy-timeout")) for mode in journals]  # type: ignore[arg-type]
@@ -197,6 +201,7 @@ def empty_result(
             threads=policy.threads,
             time_limit=policy.time_limit,
             repeat=repeats,
+            rate=workload.rate,
         ),
         environment=environment(db.parent if db is not None else Path(tempfile.gettempdir())),
     )
@@ -225,6 +230,7 @@ def _again(
         "--kills": (policy.kills, 0),
         "--threads": (policy.threads, 1),
         "--time-limit": (policy.time_limit, 60.0),
+        "--rate": (workload.rate, 0.0),
         "--repeat": (repeats, 1),
     }
     words = ["oncebench", "run", *names]

@@ -317,7 +317,7 @@ class _Campaign:
             settings=asdict(self._settings),
             worker=number,
             seed=self._seed,
-            phases=[[False, False, False, [[each.id, each.qty] for each in deliveries]]],
+            phases=[[False, False, False, [[each.id, each.qty] for each in deliveries], []]],
             serving=serving,
             tells=tells,
         )

@@ -154,7 +154,7 @@ class Caller(Worker):
         """Deliver all of them, until one stays without an answer however often it is tried."""
         job = self._job
         assert isinstance(job, CrashJob)
-        for _, _, _, deliveries in job.phases or ():
+        for _, _, _, deliveries, _ in job.phases or ():
             for number, delivery in enumerate(deliveries):
                 doomed = number == job.dies_in
                 if doomed and job.place == "before call":

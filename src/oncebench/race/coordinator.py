@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from oncebench.messages import NEVER, BadInput, History, Outcome, State
-from oncebench.race import reading, recorder
+from oncebench.race import pace, reading, recorder
 from oncebench.race.crew import Crew, Member
 from oncebench.race.kills import plan_kills
 from oncebench.race.line import Job
@@ -86,6 +86,7 @@ class Race:
         failures: Where the bench itself, not the receiver, did not come to its end.
         interrupted: Whether Ctrl-C ended it.
         threaded: Whether it opened connections for use by several threads.
+        offered_since: The monotonic moment from which a phase with a rate counts; 0 if there is none.
         cut: Whether the time limit ended it before all was handed over.
         complete: Whether all planned deliveries were handed over and drained, and all states read.
     """
@@ -109,6 +110,7 @@ class Race:
     notes: list[str] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
     interrupted: bool = False
+    offered_since: int = 0
     cut: bool = False
     threaded: bool = False
 
@@ -144,6 +146,7 @@ def race(
             f"the deadline of {policy.deadline:g} s must be longer than the busy timeout of "
             f"{settings.busy_timeout:g} s: a worker that still waits would be taken for one that hangs"
         )
+    pace.refuse_slow(workload, policy.time_limit, policy.deadline)
     if policy.threads > 1 and any(phase.restarted for phase in plan(workload)):
         raise BadInput("threads are not started anew one by one: leave sequence out of the workload")
     if path is not None:
@@ -195,6 +198,7 @@ class _Coordinator:
         self._until = time.perf_counter_ns() + int(race.policy.time_limit * 1e9)
         try:
             with Crew(self._folder, race.policy.deadline, lambda done: self._progress(done, planned)) as crew:
+                crew.marked = self._offered_gate()
                 beside: list[Member] = []
                 if self._receiver.serve is not None:
                     beside = crew.start([self._job(race.workload.workers + 1, [], serving=True)])
@@ -202,7 +206,10 @@ class _Coordinator:
                     [self._job(w, race.phases) for w in range(race.workload.workers)], race.policy.threads
                 )
                 race.effective = [sqlite.Settings(**m.effective) for m in workers if m.effective]
-                crew.run(workers, self._at_gate, lambda member: self._successor(crew, member))
+                try:
+                    crew.run(workers, self._at_gate, lambda member: self._successor(crew, member))
+                finally:
+                    race.offered_since = crew.marked_moment
                 race.seconds = time.monotonic() - self._began
                 late = time.perf_counter_ns() > self._until
                 self._collect(workers)
@@ -221,6 +228,15 @@ class _Coordinator:
             if not len(race.history):
                 self._collect(workers)
         return race
+
+    def _offered_gate(self) -> int:
+        """The number, from 1, of the gate that opens the phase with a rate; 0 if there is none."""
+        number = 1
+        for phase in self._race.phases:
+            if phase.rate:
+                return number
+            number += 1 + len(phase.deliveries[0]) * phase.gated
+        return 0
 
     def _at_gate(self) -> None:
         """All workers wait: the first time before the warm-up, the second before the race."""
@@ -259,6 +275,7 @@ class _Coordinator:
             self._job(worker, phases[at:], first=first, begun=begun, life=job.life + 1),
             first_call=job.first_call + len(answer),
             gates=max(0, crew.gates - gates - first * phases[at].gated),
+            offered_since=crew.marked_moment,
         )
 
     def _job(
@@ -295,6 +312,7 @@ class _Coordinator:
                     phase.paused,
                     phase.impatient,
                     [[d.id, d.qty] for d in phase.deliveries[0 if drain else worker][0 if n else first :]],
+                    pace.offered(phase, worker, 0 if n else first),
                 ]
                 for n, phase in enumerate(phases)
             ],

@@ -97,6 +97,8 @@ class Crew:
         self.members: list[Member] = []
         self.gates = 0
         """Gates that were opened so far."""
+        self.marked, self.marked_moment = 0, 0
+        """The number of a gate, from 1, and the moment at which it was opened; 0 until then."""
         self._deadline = deadline
         self.heard = tick
         """Called a few times a second with the calls that came back."""
@@ -220,11 +222,13 @@ class Crew:
     def _open_gate(self, running: list[Member]) -> None:
         self.gates += 1
         turn = self.gates % len(running)  # take turns in being released first
-        moment = b"%d\n" % (time.perf_counter_ns() + _HEAD_START + _WAKE_UP * len(running))
+        moment = time.perf_counter_ns() + _HEAD_START + _WAKE_UP * len(running)
+        if self.gates == self.marked:
+            self.marked_moment = moment
         for member in running[turn:] + running[:turn]:
             member.at_gate = False
             with contextlib.suppress(OSError):
-                member.line.send(moment)
+                member.line.send(b"%d\n" % moment)
 
     def _hear(self, timeout: float) -> None:
         for key, _ in self._selector.select(timeout):

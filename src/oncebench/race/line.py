@@ -27,7 +27,9 @@ class Job:
             deliveries that stayed without an answer; 0 for neither.
         pause_share: Share of statements that a pause precedes in a paused phase.
         longest_pause: Seconds.
-        phases: `[gated, paused, impatient, [[id, qty], ...]]` each.
+        phases: `[gated, paused, impatient, [[id, qty], ...], offered]` each; `offered` says when the
+            deliveries are due, as `[place of the first, step, nanoseconds between two places]`, or is empty.
+        offered_since: The moment from which that counts, where its gate was opened before this worker came.
         serving: Be what runs beside the workers instead.
         life: How many workers of this number were killed before this one.
         first_delivery: Deliveries that those had begun; the phases hold only what is left.
@@ -49,6 +51,7 @@ class Job:
     pause_share: float = 0.5
     longest_pause: float = 0.001
     phases: list[list[Any]] | None = None
+    offered_since: int = 0
     serving: bool = False
     life: int = 0
     first_delivery: int = 0
@@ -80,15 +83,20 @@ class Line:
         """Tell the coordinator."""
         self._send(json.dumps(message).encode() + b"\n")
 
-    def gate(self) -> None:
-        """Wait until all are here, then for the moment that all were given, awake, so as not to miss it."""
+    def gate(self) -> int:
+        """Wait until all are here, then for the moment that all were given, awake, so as not to miss it.
+
+        Returns:
+            That moment; 0 if it was before this worker came.
+        """
         if self.opened:
             self.opened -= 1
-            return
+            return 0
         self._send(b"@\n")
         moment = int(self._hear())
         while time.perf_counter_ns() < moment:
             pass
+        return moment
 
     def _send(self, data: bytes) -> None:
         try:

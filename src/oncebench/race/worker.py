@@ -17,7 +17,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from oncebench.race.failures import Details, classify, told, written
 from oncebench.race.kills import Death, stop
 from oncebench.race.life import die_with, mute
 from oncebench.race.line import Job, Line
+from oncebench.race.pace import moments, wait_for
 from oncebench.race.recorder import DETAIL_SHIFT, LEFT_OPEN, OUTCOME_MASK, RETRY, ROWS, Recorder, recording
 from oncebench.receivers.loader import Receiver, load
 from oncebench.stores import sqlite, witness
@@ -73,6 +74,7 @@ class Worker:
         self._unanswered = 0
         self._pausing = False
         self._obstacle: sqlite3.Connection | None = None
+        self._due: Iterator[int] | None = None
         self._last_statement = ""
         self._death: Death | None = None
         self._hands = hands
@@ -102,14 +104,15 @@ class Worker:
     def run(self) -> None:
         """Deliver all phases."""
         until_death = self._job.dies_in
-        for gated, paused, impatient, deliveries in self._job.phases or ():
-            self._line.gate()
+        for gated, paused, impatient, deliveries, offered in self._job.phases or ():
+            opened = self._line.gate() or self._job.offered_since
             if self._time_is_up():
                 return
             patience = self._set_patience(0) if impatient and not self._is_shared() else None
             if impatient:
                 self._connections.set_impatient(True)
             self._obstacle = self._second_connection() if impatient else None
+            self._due = moments(opened, *offered) if offered else None
             self._pausing = paused
             self._trace()
             if (
@@ -217,8 +220,8 @@ class Worker:
         receive = self._receiver.receive
         conflict = self._receiver.conflict
         max_tries, until = self._job.max_tries, self._job.until
-        obstacle = self._obstacle
-        hindered = gated or obstacle is not None
+        obstacle, due = self._obstacle, self._due
+        hindered = gated or obstacle is not None or due is not None
         db, plain, attributed = self._db, self._is_plain(), isinstance(self._db, witness.Witnessed)
         invoked, completed, answers = self._columns
         row = self._calls % ROWS
@@ -229,6 +232,8 @@ class Worker:
                     self._line.gate()
                 if obstacle is not None:
                     self._obstruct(obstacle)
+                if due is not None and not wait_for(next(due), until):
+                    break
             tries = 1
             while True:
                 if attributed:

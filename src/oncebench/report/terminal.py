@@ -44,8 +44,11 @@ def _heading(result: RunResult) -> Text:
     tries = "1 try" if s.max_tries == 1 else f"{s.max_tries} tries"
     what: tuple[str, ...] = (
         f"seed {result.seed} · {s.workers} workers · {' '.join(s.workload)}",
-        f"{s.ids} ids each · {s.redeliveries} redeliveries · {s.conflicts:.0%} conflicting",
+        f"{s.ids} ids each · {s.redeliveries} redeliveries · {s.conflicts:.0%} conflicting · "
+        + (f"open load at {s.rate:,.10g}/s" if s.rate else "closed loop"),
     )
+    if s.rate:
+        what = (*what, "latency in spread is from the moment at which a delivery was due")
     if result.kind == "crash":
         what = (
             "snack-7 with quantity 7 is delivered, killed, redelivered by a new process until",

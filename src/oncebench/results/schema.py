@@ -102,7 +102,7 @@ class Proof(Struct):
 
 
 class Latency(Struct):
-    """Nanoseconds from call to return.
+    """Nanoseconds to the return, from the call or as `Load` has it.
 
     Attributes:
         histogram: `[lower bound, count]` for each bucket that is not empty; eight buckets for each doubling.
@@ -121,7 +121,8 @@ class Fairness(Struct):
 
     Attributes:
         completions: Per worker, when the first of them had come to the end of its deliveries.
-        longest_wait: Per worker, nanoseconds from a delivery's first call to its completion, at the most.
+        longest_wait: Per worker, nanoseconds from a delivery's first call, or from when it was due in an open
+            load, to its completion, at the most.
     """
 
     completions: list[int] = field(default_factory=list)

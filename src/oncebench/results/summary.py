@@ -9,13 +9,14 @@ import numpy as np
 
 from oncebench.audit import Findings, Verdict, Violation, audit, overlapped
 from oncebench.messages import CALL_BITS, MAX_QTY, NEVER, Event, History, Operation, Outcome, State
-from oncebench.race import Race, reading
+from oncebench.race import Race, pace, reading
 from oncebench.results.schema import (
     Drain,
     Effects,
     Failure,
     Fairness,
     Latency,
+    Load,
     Op,
     Proof,
     RaceResult,
@@ -27,6 +28,8 @@ from oncebench.workload import EXTREME
 if TYPE_CHECKING:
     from oncebench.messages import Flags, Ints
 
+KEPT = 0.95
+"""Share of the offered rate that must have been handed over for it to count as kept."""
 _OUR_WORLD = (
     "SQLITE_FULL",
     "SQLITE_IOERR",
@@ -52,6 +55,7 @@ def of_race(race: Race) -> RaceResult:
     journal = race.settings.journal
     completed = phase & (history.outcome <= Outcome.CONFLICT)
     took = history.completed - history.invoked
+    began, load = _offered(race, phase)
     return RaceResult(
         journal=journal,
         verdict=verdict,
@@ -65,16 +69,17 @@ def of_race(race: Race) -> RaceResult:
         violation_counts={str(kind): count for kind, count in findings.counts.items()},
         remarks=[proof(v, journal) for v in findings.remarks],
         measured=name,
-        throughput=_throughput(history, completed),
-        latency=latency_of(took[completed]),
+        throughput=_throughput(history, began, completed),
+        latency=latency_of((history.completed - began)[completed]),
         lock_latency=latency_of(took[history.outcome == Outcome.LOCKED]),
-        fairness=_fairness(history, phase, race.workload.workers),
+        fairness=_fairness(history, began, phase, race.workload.workers),
         drain=_drain(race),
         effective=[(s.journal, s.synchronous, s.busy_timeout) for s in race.effective],
-        notes=race.notes + _refused(race),
+        notes=race.notes + _refused(race) + _not_kept(load),
         interrupted=race.interrupted,
         kills=race.kills,
         threaded=race.threaded,
+        load=load,
     )
 
 
@@ -254,26 +259,60 @@ def _written(figure: int) -> int:
 def _measured(race: Race) -> tuple[str, Flags]:
     """The phase that figures of speed come from: free running and without pauses, if there is one."""
     plain = [p for p in race.phases[1:] if not p.paused and not p.alone]
-    best = next((p for p in plain if not p.gated), plain[0] if plain else race.phases[1])
+    free = [p for p in plain if not p.gated]
+    best = next((p for p in free if p.rate), (free or plain or race.phases[1:])[0])
     return best.name, _inside(race, race.phases.index(best))
+
+
+def _offered(race: Race, measured: Flags) -> tuple[Ints, Load]:
+    """The moment from which the latency of each call counts, and how the measured phase was offered.
+
+    In an open load that moment is when the delivery was due, retries included: who waits for a worker that
+    stands still waits, though nobody called yet.
+    """
+    history, rate = race.history, race.workload.rate
+    if not rate or not race.offered_since or not measured.any():
+        return history.invoked, Load()
+    at = next(n for n, phase in enumerate(race.phases) if phase.rate)
+    first, _ = _bounds(race, at)
+    place = (history.delivery - first[history.worker]) * race.workload.workers + history.worker
+    due = race.offered_since + (place * pace.between(rate)).astype(np.int64)
+    handed = len(np.unique(place[measured]))
+    seconds = (int(history.invoked[measured].max()) - race.offered_since) / 1e9 + 1 / rate
+    return np.where(measured, due, history.invoked), Load("open load", rate, handed / seconds)
+
+
+def _not_kept(load: Load) -> list[str]:
+    """What a reader must know of an open load that the workers could not hand over."""
+    if load.reached >= KEPT * load.rate:
+        return []
+    return [
+        f"{load.rate:,.10g}/s were offered and {load.reached:,.0f}/s handed over: workers were late, and the "
+        "latencies are those of a queue that grew; lower the rate, or raise the workers"
+    ]
+
+
+def _bounds(race: Race, at: int) -> tuple[Ints, Ints]:
+    """For each worker, the numbers of the first delivery of a phase and of the next one in its plan."""
+    lengths = np.array([[len(list_) for list_ in phase.deliveries] for phase in race.phases])
+    first = lengths[:at].sum(axis=0)
+    return first, first + lengths[at]
 
 
 def _inside(race: Race, at: int) -> Flags:
     """Which rows of the history belong to a phase."""
-    # The number of the first delivery of the phase, and of the next one, in each worker's plan.
-    lengths = np.array([[len(list_) for list_ in phase.deliveries] for phase in race.phases])
-    first = lengths[:at].sum(axis=0)
+    first, end = _bounds(race, at)
     worker, delivery = race.history.worker, race.history.delivery
     if not len(worker):
         return np.zeros(0, dtype=np.bool_)
-    inside: Flags = (delivery >= first[worker]) & (delivery < (first + lengths[at])[worker])
+    inside: Flags = (delivery >= first[worker]) & (delivery < end[worker])
     return inside
 
 
-def _throughput(history: History, completed: Flags) -> float:
+def _throughput(history: History, began: Ints, completed: Flags) -> float:
     if not completed.any():
         return 0.0
-    nanoseconds = int(history.completed[completed].max() - history.invoked[completed].min())
+    nanoseconds = int(history.completed[completed].max() - began[completed].min())
     return float(completed.sum()) / (nanoseconds / 1e9)
 
 
@@ -295,7 +334,7 @@ def latency_of(nanoseconds: Ints) -> Latency:
     )
 
 
-def _fairness(history: History, phase: Flags, workers: int) -> Fairness:
+def _fairness(history: History, since: Ints, phase: Flags, workers: int) -> Fairness:
     mine = [phase & (history.worker == worker) for worker in range(workers)]
     answered = history.outcome <= Outcome.CONFLICT
     ends = [int(history.completed[rows & answered].max()) for rows in mine if (rows & answered).any()]
@@ -306,7 +345,7 @@ def _fairness(history: History, phase: Flags, workers: int) -> Fairness:
         deliveries, inverse = np.unique(history.delivery[rows], return_inverse=True)
         began = np.full(len(deliveries), NEVER, dtype=np.int64)
         ended = np.zeros(len(deliveries), dtype=np.int64)
-        np.minimum.at(began, inverse, history.invoked[rows])
+        np.minimum.at(began, inverse, since[rows])
         done = np.where(history.completed[rows] < NEVER, history.completed[rows], 0)
         np.maximum.at(ended, inverse, done)
         waits.append(int(np.max(ended - began, initial=0)))
