@@ -11,6 +11,7 @@ from oncebench.cli.check import check
 from oncebench.cli.crash import crash
 from oncebench.cli.explore import explore
 from oncebench.cli.replay import replay
+from oncebench.cli.report import report
 from oncebench.cli.run import run
 from oncebench.cli.show import show
 from oncebench.cli.telling import INTERRUPTED
@@ -28,7 +29,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for _command in (check, run, explore, replay, crash, wire, show, variants):
+for _command in (check, run, explore, replay, crash, wire, show, report, variants):
     app.command()(_command)
 
 # The class that all errors of usage have in common, wherever this version of typer keeps it.

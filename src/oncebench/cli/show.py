@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 
 def show(
@@ -19,24 +22,22 @@ def show(
     from oncebench.report import checked, explored, terminal, wired
     from oncebench.results.checked import CheckRun
     from oncebench.results.explored import ExploreRun
-    from oncebench.results.files import kind_of, load, load_as
+    from oncebench.results.forms import load_any
     from oncebench.results.schema import encode
     from oncebench.results.wired import WireRun
 
-    kind = kind_of(run)
-    if kind == "check":
-        check = load_as(run, CheckRun)
-        data, told = encode(check), checked.render(check)
-    elif kind == "explore":
-        explore = load_as(run, ExploreRun)
-        data, told = encode(explore), explored.render(explore)
-    elif kind == "wire":
-        wire = load_as(run, WireRun)
-        data, told = encode(wire), wired.render(wire)
-    else:
-        result = load(run)
-        data, told = encode(result), terminal.render(result)
+    result = load_any(run)
     if json:
-        sys.stdout.buffer.write(data)
-    else:
-        Console(highlight=False, soft_wrap=True).print(told)
+        sys.stdout.buffer.write(encode(result))
+        return
+    told: RenderableType
+    match result:
+        case CheckRun():
+            told = checked.render(result)
+        case ExploreRun():
+            told = explored.render(result)
+        case WireRun():
+            told = wired.render(result)
+        case _:
+            told = terminal.render(result)
+    Console(highlight=False, soft_wrap=True).print(told)

@@ -9,7 +9,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from oncebench.report.terminal import answer, duration, short, smallest_proof
+from oncebench.report.terminal import smallest_proof
+from oncebench.report.texts import answer, duration, short
 from oncebench.results.checked import CheckRun, Found
 
 _COLOURS = {"sound": "green", "broken": "red", "unknown": "yellow"}

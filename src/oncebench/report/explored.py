@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from oncebench.report.terminal import answer, short
+from oncebench.report.texts import answer, short
 from oncebench.results.explored import ExplorePart, ExploreRun, ExploreVariant
 
 _COLOURS = {"sound": "green", "broken": "red", "unknown": "yellow"}

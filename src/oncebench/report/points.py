@@ -13,8 +13,8 @@ from oncebench.results.schema import Point, RunResult, VariantResult
 
 _COLOURS = {"sound": "green", "broken": "red", "unknown": "yellow"}
 _SAYS = {"applied": "True", "duplicate": "False", "conflict": "Conflict"}
-_KEY = "Rows and total after the kill; what 7/7 was told then (True, False, Conflict);\nthe total at the end."
-_NAMED = {
+KEY = "Rows and total after the kill; what 7/7 was told then (True, False, Conflict);\nthe total at the end."
+NAMED = {
     "after inbox insert": "after inbox\ninsert",
     "after total update": "after total\nupdate",
     "before commit": "before\ncommit",
@@ -25,7 +25,7 @@ _NAMED = {
 
 def tables(result: RunResult) -> RenderableType:
     """One table of the points that have names, a line each receiver; then one for each, with all points."""
-    parts: list[RenderableType] = [Text(), _named(result), Text(_KEY, style="dim")]
+    parts: list[RenderableType] = [Text(), _named(result), Text(KEY, style="dim")]
     for variant in result.variants:
         parts += [Text(), Text(variant.name, style="bold"), _all(variant)]
         parts += _found(variant)
@@ -35,11 +35,11 @@ def tables(result: RunResult) -> RenderableType:
 def _named(result: RunResult) -> Table:
     """After SIGKILL: inbox rows and total, what the redelivery was told, the total at the end."""
     table = _table("killed")
-    for heading in _NAMED.values():
+    for heading in NAMED.values():
         table.add_column(heading, no_wrap=True)
     for variant in result.variants:
         lines = {
-            journal: [_cell(_find(variant, journal, name)) for name in _NAMED]
+            journal: [_cell(find(variant, journal, name)) for name in NAMED]
             for journal in result.settings.journal
         }
         if len({tuple(line) for line in lines.values()}) == 1:
@@ -51,7 +51,8 @@ def _named(result: RunResult) -> Table:
     return table
 
 
-def _find(variant: VariantResult, journal: str, name: str) -> Point | None:
+def find(variant: VariantResult, journal: str, name: str) -> Point | None:
+    """The kill that the lesson calls so, by SIGKILL and of a first delivery."""
     for point in variant.points:
         first = point.journal == journal and point.delivery == "first" and point.signal == "SIGKILL"
         if first and (name in point.names or name == label_of(point)):
@@ -62,10 +63,10 @@ def _find(variant: VariantResult, journal: str, name: str) -> Point | None:
 def _cell(point: Point | None) -> tuple[str, str]:
     if point is None:
         return "-", "dim"
-    told = _told(point.redelivered)
-    letter = told[0] if told in _SAYS.values() else told
+    answer = told(point.redelivered)
+    letter = answer[0] if answer in _SAYS.values() else answer
     end = _number(point.total_at_end)
-    return f"{_figures(point.rows, point.total)} {letter} {end}", _COLOURS[point.verdict]
+    return f"{figures(point.rows, point.total)} {letter} {end}", _COLOURS[point.verdict]
 
 
 def _all(variant: VariantResult) -> Table:
@@ -74,19 +75,19 @@ def _all(variant: VariantResult) -> Table:
     for heading in ("rows\ntotal", "then\n7/7", "then\n7/8", "rows\ntotal"):
         table.add_column(heading, no_wrap=True)
     table.add_column("verdict", no_wrap=True)
-    for points, only in _grouped(variant):
+    for points, only in grouped(variant):
         first = points[0]
         label = Text(label_of(first) + (f" ({only})" if only else ""))
         for name in first.names:
             label.append(f"\n  {name}", style="dim")
         if first.answered:
-            label.append(f"\n  it had answered {_told(first.answered)}", style="dim")
+            label.append(f"\n  it had answered {told(first.answered)}", style="dim")
         table.add_row(
             label,
-            _figures(first.rows, first.total),
-            _told(first.redelivered),
-            _told(first.conflicting),
-            _figures(first.rows_at_end, first.total_at_end),
+            figures(first.rows, first.total),
+            told(first.redelivered),
+            told(first.conflicting),
+            figures(first.rows_at_end, first.total_at_end),
             Text(first.verdict, style=_COLOURS[first.verdict]),
         )
     return table
@@ -106,7 +107,7 @@ def _found(variant: VariantResult) -> Iterator[Text]:
         yield Text(reason, style="yellow")
 
 
-def _grouped(variant: VariantResult) -> Iterator[tuple[list[Point], str]]:
+def grouped(variant: VariantResult) -> Iterator[tuple[list[Point], str]]:
     """Points of one place that say the same, and in which cases, if others of that place say otherwise."""
     places: dict[tuple[object, ...], list[Point]] = {}
     for point in variant.points:
@@ -134,7 +135,8 @@ def _table(title: str) -> Table:
     return table
 
 
-def _figures(rows: int | None, total: int | None) -> str:
+def figures(rows: int | None, total: int | None) -> str:
+    """Inbox rows and total, as far as they could be read."""
     return f"{_number(rows)} {_number(total)}"
 
 
@@ -142,5 +144,6 @@ def _number(figure: int | None) -> str:
     return "?" if figure is None else str(figure)
 
 
-def _told(outcome: str) -> str:
+def told(outcome: str) -> str:
+    """An answer in the words of the contract."""
     return _SAYS.get(outcome, outcome or "nothing")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from oncebench.report.terminal import duration, smallest_proof
+from oncebench.report.terminal import smallest_proof
+from oncebench.report.texts import counted, duration
 from oncebench.results.wired import Reckoning, Retention, WireRun, WireVariant
 
 _COLOURS = {"sound": "green", "broken": "red", "unknown": "yellow"}
@@ -63,35 +64,41 @@ def _table(variants: list[WireVariant]) -> Table:
     table.add_column("", no_wrap=True)
     for variant in variants:
         table.add_column(Text(variant.name, style="bold"), justify="right", no_wrap=True)
-
-    def add(label: str, figure: Callable[[WireVariant], object]) -> None:
-        table.add_row(label, *(str(figure(variant)) for variant in variants))
-
-    add("requests sent", lambda v: v.requests)
-    add("calls of the receiver", lambda v: v.tallies.deliveries)
-    for name in ("applied", "duplicate", "conflict"):
-        add(f"  completed: {name}", lambda v, n=name: getattr(v.tallies, n))  # type: ignore[misc]
-    for code in sorted({code for v in variants for code in v.tallies.locked} or {""}):
-        label = f"  lock error {code}" if code else "  lock errors"
-        add(label, lambda v, c=code: v.tallies.locked.get(c, 0))  # type: ignore[misc]
-    add("  errors", lambda v: v.tallies.error)
-    add("  indeterminate", lambda v: v.tallies.indeterminate)
-    add("effects on the total", lambda v: v.effects.observed)
-    add("  expected by the inbox", lambda v: v.effects.expected)
-    add("effects witnessed", lambda v: "-" if v.effects.witnessed is None else v.effects.witnessed)
-    add("  ids that came in", lambda v: v.effects.ids)
-    add("ids called more than once", lambda v: v.redelivered_ids)
-    add("  two calls at once", lambda v: v.overlapped_ids)
-    add("ids without exactly one effect", lambda v: len(v.not_once))
-    for state in ("done", "conflict", "pending"):
-        add(f"outbox {state}", lambda v, s=state: v.outbox.get(s, 0))  # type: ignore[misc]
-    add("processes killed", lambda v: sum(bool(dead.point) for dead in v.deaths))
-    add("  longest until the next proof", _longest)
+    for label, cells in rows(variants):
+        table.add_row(label, *cells)
     table.add_row(
         Text("verdict", style="bold"),
         *(Text(v.verdict, style=f"bold {_COLOURS[v.verdict]}") for v in variants),
     )
     return table
+
+
+def rows(variants: Sequence[WireVariant]) -> Iterator[tuple[str, list[str]]]:
+    """What was counted: a label, indented if it is part of the line above, and a cell for each variant."""
+
+    def line(label: str, figure: Callable[[WireVariant], object]) -> tuple[str, list[str]]:
+        return label, [str(figure(variant)) for variant in variants]
+
+    yield line("requests sent", lambda v: v.requests)
+    yield line("calls of the receiver", lambda v: v.tallies.deliveries)
+    for name in ("applied", "duplicate", "conflict"):
+        yield line(f"  completed: {name}", lambda v, n=name: getattr(v.tallies, n))  # type: ignore[misc]
+    for code in sorted({code for v in variants for code in v.tallies.locked} or {""}):
+        label = f"  lock error {code}" if code else "  lock errors"
+        yield line(label, lambda v, c=code: v.tallies.locked.get(c, 0))  # type: ignore[misc]
+    yield line("  errors", lambda v: v.tallies.error)
+    yield line("  indeterminate", lambda v: v.tallies.indeterminate)
+    yield line("effects on the total", lambda v: v.effects.observed)
+    yield line("  expected by the inbox", lambda v: v.effects.expected)
+    yield line("effects witnessed", lambda v: "-" if v.effects.witnessed is None else v.effects.witnessed)
+    yield line("  ids that came in", lambda v: v.effects.ids)
+    yield line("ids called more than once", lambda v: v.redelivered_ids)
+    yield line("  two calls at once", lambda v: v.overlapped_ids)
+    yield line("ids without exactly one effect", lambda v: len(v.not_once))
+    for state in ("done", "conflict", "pending"):
+        yield line(f"outbox {state}", lambda v, s=state: v.outbox.get(s, 0))  # type: ignore[misc]
+    yield line("processes killed", lambda v: sum(bool(dead.point) for dead in v.deaths))
+    yield line("  longest until the next proof", _longest)
 
 
 def _longest(variant: WireVariant) -> str:
@@ -109,23 +116,21 @@ def _evidence(variant: WireVariant) -> Iterator[RenderableType]:
     for kind, failure in variant.tallies.errors.items():
         yield Text(f"{name}: {failure.count:,} x {kind}", style="dim")
     for kind, count in variant.violation_counts.items():
-        yield Text(f"{name}: found {kind}: {count:,} {'id' if count == 1 else 'ids'}", style="red")
+        yield Text(f"{name}: found {kind}: {counted(count, 'id')}", style="red")
     for proof in variant.violations[:1]:
         yield from smallest_proof(proof)
         if any(op.worker == 0 for op in proof.operations):
             yield Text("  worker 0 is what the publisher believes of its outbox row", style="dim")
     for one in variant.not_once[:_MOST_LINES]:
-        yield Text(f"{name}: {_reckoned(one)}")
+        yield Text(f"{name}: {reckoned(one)}")
     if len(variant.not_once) > _MOST_LINES:
         yield Text(f"{name}: and {len(variant.not_once) - _MOST_LINES} more")
     if not variant.not_once and variant.busiest:
-        yield Text(f"{name}: {_reckoned(variant.busiest[0])}, the most of any", style="dim")
+        yield Text(f"{name}: {reckoned(variant.busiest[0])}, the most of any", style="dim")
 
 
-def _reckoned(one: Reckoning) -> str:
-    def counted(count: int, word: str) -> str:
-        return f"{count} {word}{'' if count == 1 else 's'}"
-
+def reckoned(one: Reckoning) -> str:
+    """What was asked for one id, what reached the receiver, what was done."""
     return (
         f"{one.id} had {counted(one.requests, 'request')}, {counted(one.deliveries, 'call')}, "
         f"{counted(one.effects, 'effect')}"
@@ -134,45 +139,61 @@ def _reckoned(one: Reckoning) -> str:
 
 def _retention(name: str, found: Retention) -> Iterator[RenderableType]:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for heading in (f"{name}: newer messages", "over HTTP", "effects", "in process", "effects"):
+    for heading in (f"{name}: newer messages", *LATE[1:]):
         table.add_column(heading, justify="right", no_wrap=True)
+    for lag, *cells in late(found):
+        late_effects = (
+            Text(cell, style="red" if n % 2 and cell not in "1-" else "") for n, cell in enumerate(cells)
+        )
+        table.add_row(lag, *late_effects)
+    yield table
+    yield Text(f"{name}: {remembered(found)}")
+
+
+LATE = ("newer messages", "over HTTP", "effects", "in process", "effects")
+"""Headings of what `late` gives."""
+
+
+def late(found: Retention) -> Iterator[list[str]]:
+    """Late redeliveries: after how many newer messages, then answer and effects in each way."""
     by_lag: dict[int, dict[str, tuple[str, int]]] = {}
     for one in found.late:
         by_lag.setdefault(one.lag, {})[one.way] = (one.answer, one.effects)
     for lag, ways in by_lag.items():
-        cells = [cell for way in ("http", "in process") for cell in _cells(ways.get(way))]
-        table.add_row(str(lag), *cells)
-    yield table
+        yield [str(lag), *(str(cell) for way in ("http", "in process") for cell in ways.get(way, ("-", "-")))]
+
+
+def remembered(found: Retention) -> str:
+    """Whether the store remembers for long enough."""
     if all(one.effects == 1 and one.answer in ("200", "False") for one in found.late):
-        yield Text(f"{name}: forgot none of them")
-        return
+        return "forgot none of them"
     verdict = "enough" if found.keep >= found.needed else "not enough"
-    yield Text(
-        f"{name}: a publisher that tries one message for up to {duration(found.longest_retry * 1e9)}, at "
+    return (
+        f"a publisher that tries one message for up to {duration(found.longest_retry * 1e9)}, at "
         f"{found.rate:,.0f} messages/s, needs the last {found.needed:,}; {found.keep:,} are {verdict}"
     )
-
-
-def _cells(found: tuple[str, int] | None) -> list[Text]:
-    if found is None:
-        return [Text("-"), Text("-")]
-    answer, effects = found
-    return [Text(answer), Text(str(effects), style="" if effects == 1 else "red")]
 
 
 def _verdict(variant: WireVariant) -> Text:
     line = Text(f"{variant.name}: ")
     line.append(variant.verdict, style=f"bold {_COLOURS[variant.verdict]}")
-    declared = variant.expected_verdict
-    if variant.verdict == declared:
-        line.append(" as declared")
-    elif variant.must_show or variant.verdict == "unknown":
-        line.append(f", declared {declared}")
-    else:
-        line.append(f" in this campaign, which need not show why it is declared {declared}")
+    line.append(as_declared(variant))
+    return line.append(f" · tried: {tried(variant)}")
+
+
+def as_declared(variant: WireVariant) -> str:
+    """Whether the verdict is the declared one, and whether it must be."""
+    if variant.verdict == variant.expected_verdict:
+        return " as declared"
+    if variant.must_show or variant.verdict == "unknown":
+        return f", declared {variant.expected_verdict}"
+    return f" in this campaign, which need not show why it is declared {variant.expected_verdict}"
+
+
+def tried(variant: WireVariant) -> str:
+    """What the verdict rests on, in figures."""
     deaths = sum(bool(dead.point) for dead in variant.deaths)
-    line.append(
-        f" · tried: {variant.requests:,} requests, {sum(variant.faults.values()):,} faults, {deaths} kills, "
+    return (
+        f"{variant.requests:,} requests, {sum(variant.faults.values()):,} faults, {deaths} kills, "
         f"{variant.overlapped_ids} ids with two calls at once"
     )
-    return line

@@ -51,21 +51,33 @@ def save(result: msgspec.Struct, folder: Path) -> Path:
         BadInput: It cannot be written; the earlier one, if any, is untouched.
     """
     path = folder / FILE
-    temporary = folder / f".{FILE}.{os.getpid()}"
+    write(path, encode(result))
+    return path
+
+
+def write(path: Path, data: bytes) -> None:
+    """Write a file whole or not at all, replacing an earlier one at once.
+
+    Raises:
+        BadInput: It cannot be written; the earlier one, if any, is untouched.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
+        if path.exists() and not path.is_file():  # a pipe or a device is written to, never replaced
+            path.write_bytes(data)
+            return
         with temporary.open("wb") as file:
-            file.write(encode(result))
+            file.write(data)
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
     except OSError as error:
         raise BadInput(
-            f"cannot write {path}: {error.strerror}: make room, or name another folder with --out"
+            f"cannot write {path}: {error.strerror}: make room, or name another place with --out"
         ) from error
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
-    return path
 
 
 def load(path: Path) -> RunResult:

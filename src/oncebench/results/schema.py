@@ -129,6 +129,22 @@ class Fairness(Struct):
     longest_wait: list[int] = field(default_factory=list)
 
 
+class Series(Struct):
+    """Calls of the whole race over time, in equal bins from the first call to the last return.
+
+    Attributes:
+        bin: Nanoseconds of each.
+        completions: Calls that came back with an answer in it.
+        locks: Calls that came back with a lock error in it.
+        phases: `[name, nanoseconds until its first call]` for each part of the workload.
+    """
+
+    bin: int = 0
+    completions: list[int] = field(default_factory=list)
+    locks: list[int] = field(default_factory=list)
+    phases: list[tuple[str, int]] = field(default_factory=list)
+
+
 class Drain(Struct):
     """The redelivery of all that was not answered.
 
@@ -198,6 +214,7 @@ class RaceResult(Struct):
         threaded: Whether it opened connections for use by several threads of a process.
         load: How deliveries were offered in the measured phase.
         repeats: The figures of each race, in order, if there were several; empty for one.
+        series: Calls over time, of the first race if there were several; empty in files of older versions.
     """
 
     journal: str
@@ -224,6 +241,7 @@ class RaceResult(Struct):
     threaded: bool = False
     load: Load = field(default_factory=Load)
     repeats: list[Repeat] = field(default_factory=list)
+    series: Series = field(default_factory=Series)
 
 
 class Point(Struct):

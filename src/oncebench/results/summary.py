@@ -20,6 +20,7 @@ from oncebench.results.schema import (
     Op,
     Proof,
     RaceResult,
+    Series,
     Tallies,
     VariantResult,
 )
@@ -39,6 +40,10 @@ _OUR_WORLD = (
     "SQLITE_NOTADB",
 )
 """Failures of the machine or the file: a drain that ends in one of them says nothing about the receiver."""
+
+
+BINS = 120
+"""Of the saved series over time."""
 
 
 def of_race(race: Race) -> RaceResult:
@@ -80,6 +85,7 @@ def of_race(race: Race) -> RaceResult:
         kills=race.kills,
         threaded=race.threaded,
         load=load,
+        series=_series(race),
     )
 
 
@@ -331,6 +337,28 @@ def latency_of(nanoseconds: Ints) -> Latency:
         p99=int(p99),
         max=int(nanoseconds.max()),
         histogram=list(zip(lower.tolist(), counts.tolist(), strict=True)),
+    )
+
+
+def _series(race: Race) -> Series:
+    """How many calls came back with what, over time."""
+    history = race.history
+    back = history.completed < NEVER
+    if not back.any():
+        return Series()
+    start = int(history.invoked.min())
+    width = (int(history.completed[back].max()) - start) // BINS + 1
+
+    def over_time(calls: Flags) -> list[int]:
+        counts: list[int] = np.bincount((history.completed[calls] - start) // width, minlength=BINS).tolist()
+        return counts
+
+    begun = [(phase.name, _inside(race, at)) for at, phase in enumerate(race.phases) if at]
+    return Series(
+        bin=width,
+        completions=over_time(back & (history.outcome <= Outcome.CONFLICT)),
+        locks=over_time(back & (history.outcome == Outcome.LOCKED)),
+        phases=[(name, int(history.invoked[rows].min()) - start) for name, rows in begun if rows.any()],
     )
 
 

@@ -1,0 +1,67 @@
+"""A run as one HTML file that needs nothing else: no network, no script, no font."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections import Counter
+from collections.abc import Sequence
+from importlib import resources
+
+import jinja2
+import msgspec
+from markupsafe import Markup
+
+from oncebench.report.page import raced
+from oncebench.report.page.blocks import Page
+from oncebench.report.texts import printable
+from oncebench.results.schema import RunResult
+
+_HERE = resources.files(__name__)
+_MEANS = {
+    "sound": "nothing wrong in what was tried; it does not mean correct",
+    "broken": "there is a proof",
+    "unknown": "nothing wrong was seen, but too little was seen to say more",
+}
+
+
+def html(runs: Sequence[msgspec.Struct]) -> bytes:
+    """The page of one or more runs."""
+    pages = [_page(run) for run in runs]
+    style = (_HERE / "page.css").read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    engine = jinja2.Environment(
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        finalize=_shown,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    template = engine.from_string((_HERE / "page.html").read_text(encoding="utf-8"))
+    return template.render(
+        pages=pages,
+        title=_title(pages),
+        style=Markup(style),  # ours
+        digest=digest,
+        means=_MEANS,
+        svg=Markup,  # what report/drawing.py wrote through an XML writer
+    ).encode()
+
+
+def _page(run: msgspec.Struct) -> Page:
+    assert isinstance(run, RunResult)
+    return raced.page(run)
+
+
+def _title(pages: Sequence[Page]) -> str:
+    """The verdicts in one line, receivers named as long as there are few."""
+    verdicts = [verdict for page in pages for verdict in page.verdicts]
+    if len(verdicts) <= 3:
+        return ", ".join(f"{verdict.name}: {verdict.word}" for verdict in verdicts) or "nothing ran"
+    words = Counter(verdict.word for verdict in verdicts)
+    return ", ".join(f"{count} {word}" for word, count in words.items())
+
+
+def _shown(value: object) -> object:
+    """Whatever reaches the page: signs that hide or turn the direction of text are spelled out."""
+    return value if isinstance(value, Markup) else printable(str(value))
