@@ -21,7 +21,7 @@ _MEANS = {
 }
 
 _MOST_REASONS = 4
-_NEVER = "power loss, network file systems, more than two workers statement by statement"
+NEVER_TRIED = "power loss, network file systems, more than two workers statement by statement"
 
 
 def render(run: CheckRun) -> RenderableType:
@@ -39,7 +39,7 @@ def render(run: CheckRun) -> RenderableType:
     for n, found in enumerate(run.found):
         parts += [Text(), *_found(found, whole=n == 0)]
     parts += [Text(), *(Text(f"not tried: {what}", style="yellow") for what in run.untried)]
-    parts.append(Text(f"never tried: {_NEVER}", style="dim"))
+    parts.append(Text(f"never tried: {NEVER_TRIED}", style="dim"))
     where = f"SQLite {e.get('sqlite')} on {e.get('file_system')} · Python {e.get('python')}"
     parts += [Text(f"{where} · {e.get('cores')} cores", style="dim")]
     parts.append(Text(f"again: {run.command}", style="dim"))

@@ -77,6 +77,8 @@ def timeline(data: Timeline) -> str:
             _add(drawn, "title").text = printable(bar.says)
             _add(drawn, "rect", x=f"{min(start, 99.4):.3f}%", y=top, width=f"{max(0.6, end - start):.3f}%",
                  height=10, rx=2)  # fmt: skip
+            if not bar.label:
+                continue
             right = start > 50
             place = {"x": f"{min(end, 100):.3f}%", "text-anchor": "end"} if right else {"x": f"{start:.3f}%"}
             label = bar.label if len(bar.label) <= _SHORT_LABEL else f"{bar.label[: _SHORT_LABEL - 1]}…"

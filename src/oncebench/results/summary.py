@@ -10,6 +10,7 @@ import numpy as np
 from oncebench.audit import Findings, Verdict, Violation, audit, overlapped
 from oncebench.messages import CALL_BITS, MAX_QTY, NEVER, Event, History, Operation, Outcome, State
 from oncebench.race import Race, pace, reading
+from oncebench.results.phases import bounds, inside, over_time
 from oncebench.results.schema import (
     Drain,
     Effects,
@@ -20,7 +21,6 @@ from oncebench.results.schema import (
     Op,
     Proof,
     RaceResult,
-    Series,
     Tallies,
     VariantResult,
 )
@@ -40,10 +40,6 @@ _OUR_WORLD = (
     "SQLITE_NOTADB",
 )
 """Failures of the machine or the file: a drain that ends in one of them says nothing about the receiver."""
-
-
-BINS = 120
-"""Of the saved series over time."""
 
 
 def of_race(race: Race) -> RaceResult:
@@ -85,7 +81,7 @@ def of_race(race: Race) -> RaceResult:
         kills=race.kills,
         threaded=race.threaded,
         load=load,
-        series=_series(race),
+        series=over_time(race),
     )
 
 
@@ -196,7 +192,7 @@ def _why_unknown(race: Race, overlaps: int) -> list[str]:
 def _unseen(race: Race) -> list[str]:
     """Parts of the workload that no worker came to."""
     counted = range(1, len(race.phases))
-    return [race.phases[at].name for at in counted if not _inside(race, at).any()]
+    return [race.phases[at].name for at in counted if not inside(race, at).any()]
 
 
 def _planned(race: Race) -> int:
@@ -267,7 +263,7 @@ def _measured(race: Race) -> tuple[str, Flags]:
     plain = [p for p in race.phases[1:] if not p.paused and not p.alone]
     free = [p for p in plain if not p.gated]
     best = next((p for p in free if p.rate), (free or plain or race.phases[1:])[0])
-    return best.name, _inside(race, race.phases.index(best))
+    return best.name, inside(race, race.phases.index(best))
 
 
 def _offered(race: Race, measured: Flags) -> tuple[Ints, Load]:
@@ -280,7 +276,7 @@ def _offered(race: Race, measured: Flags) -> tuple[Ints, Load]:
     if not rate or not race.offered_since or not measured.any():
         return history.invoked, Load()
     at = next(n for n, phase in enumerate(race.phases) if phase.rate)
-    first, _ = _bounds(race, at)
+    first, _ = bounds(race, at)
     place = (history.delivery - first[history.worker]) * race.workload.workers + history.worker
     due = race.offered_since + (place * pace.between(rate)).astype(np.int64)
     handed = len(np.unique(place[measured]))
@@ -296,23 +292,6 @@ def _not_kept(load: Load) -> list[str]:
         f"{load.rate:,.10g}/s were offered and {load.reached:,.0f}/s handed over: workers were late, and the "
         "latencies are those of a queue that grew; lower the rate, or raise the workers"
     ]
-
-
-def _bounds(race: Race, at: int) -> tuple[Ints, Ints]:
-    """For each worker, the numbers of the first delivery of a phase and of the next one in its plan."""
-    lengths = np.array([[len(list_) for list_ in phase.deliveries] for phase in race.phases])
-    first = lengths[:at].sum(axis=0)
-    return first, first + lengths[at]
-
-
-def _inside(race: Race, at: int) -> Flags:
-    """Which rows of the history belong to a phase."""
-    first, end = _bounds(race, at)
-    worker, delivery = race.history.worker, race.history.delivery
-    if not len(worker):
-        return np.zeros(0, dtype=np.bool_)
-    inside: Flags = (delivery >= first[worker]) & (delivery < end[worker])
-    return inside
 
 
 def _throughput(history: History, began: Ints, completed: Flags) -> float:
@@ -337,28 +316,6 @@ def latency_of(nanoseconds: Ints) -> Latency:
         p99=int(p99),
         max=int(nanoseconds.max()),
         histogram=list(zip(lower.tolist(), counts.tolist(), strict=True)),
-    )
-
-
-def _series(race: Race) -> Series:
-    """How many calls came back with what, over time."""
-    history = race.history
-    back = history.completed < NEVER
-    if not back.any():
-        return Series()
-    start = int(history.invoked.min())
-    width = (int(history.completed[back].max()) - start) // BINS + 1
-
-    def over_time(calls: Flags) -> list[int]:
-        counts: list[int] = np.bincount((history.completed[calls] - start) // width, minlength=BINS).tolist()
-        return counts
-
-    begun = [(phase.name, _inside(race, at)) for at, phase in enumerate(race.phases) if at]
-    return Series(
-        bin=width,
-        completions=over_time(back & (history.outcome <= Outcome.CONFLICT)),
-        locks=over_time(back & (history.outcome == Outcome.LOCKED)),
-        phases=[(name, int(history.invoked[rows].min()) - start) for name, rows in begun if rows.any()],
     )
 
 

@@ -9,13 +9,15 @@ from collections.abc import Sequence
 from importlib import resources
 
 import jinja2
-import msgspec
 from markupsafe import Markup
 
-from oncebench.report.page import raced
+from oncebench.report.page import checked, crashed, explored, raced, wired
 from oncebench.report.page.blocks import Page
 from oncebench.report.texts import printable
-from oncebench.results.schema import RunResult
+from oncebench.results.checked import CheckRun
+from oncebench.results.explored import ExploreRun
+from oncebench.results.forms import AnyRun
+from oncebench.results.wired import WireRun
 
 _HERE = resources.files(__name__)
 _MEANS = {
@@ -25,7 +27,7 @@ _MEANS = {
 }
 
 
-def html(runs: Sequence[msgspec.Struct]) -> bytes:
+def html(runs: Sequence[AnyRun]) -> bytes:
     """The page of one or more runs."""
     pages = [_page(run) for run in runs]
     style = (_HERE / "page.css").read_text(encoding="utf-8")
@@ -48,9 +50,16 @@ def html(runs: Sequence[msgspec.Struct]) -> bytes:
     ).encode()
 
 
-def _page(run: msgspec.Struct) -> Page:
-    assert isinstance(run, RunResult)
-    return raced.page(run)
+def _page(run: AnyRun) -> Page:
+    match run:
+        case CheckRun():
+            return checked.page(run)
+        case ExploreRun():
+            return explored.page(run)
+        case WireRun():
+            return wired.page(run)
+        case _:
+            return crashed.page(run) if run.kind == "crash" else raced.page(run)
 
 
 def _title(pages: Sequence[Page]) -> str:

@@ -166,9 +166,14 @@ def drawn(title: str, data: Sequence[charts.Chart]) -> Drawings:
 
 
 def evidence(
-    proof: Proof, command: str, ids: int = 0, open: bool = False, steps: Table | None = None
+    proof: Proof,
+    command: str,
+    ids: int = 0,
+    open: bool = False,
+    steps: Table | None = None,
+    drawn: charts.Timeline | None = None,
 ) -> Evidence:
-    """One violation, of so many ids; `command` shows it again."""
+    """One violation, of so many ids; `command` shows it again, `steps` and `drawn` know its schedule."""
     shown = proof.operations[: charts.MOST_LANES]
     died = f", {proof.point}" if proof.point else ""
     table = Table(
@@ -193,8 +198,8 @@ def evidence(
         short(proof.id) if proof.id else "",
         f"{proof.journal} mode{died}" + (f" ({counted(ids, 'id')} of this kind)" if ids > 1 else ""),
         proof.message,
-        drawing.timeline(charts.timeline(proof)) if shown else "",
-        table if shown else None,
+        drawing.timeline(drawn or charts.timeline(proof)) if shown else "",
+        table if shown and steps is None else None,
         proof.schedule,
         command,
         steps,

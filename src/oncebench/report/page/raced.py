@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from oncebench.report import charts
 from oncebench.report.page.blocks import (
@@ -103,17 +103,21 @@ def lines(variant: VariantResult) -> Iterator[Line]:
 
 
 def proofs(variant: VariantResult) -> Iterator[Block]:
-    """The smallest of each kind, the first unfolded; then what else was saved."""
+    """What was found wrong, and how to have it again in its smallest form."""
     explore = shlex.join(["oncebench", "explore", variant.name])
+    return smallest_first(variant.violations, counts(variant), explore if variant.races else "")
+
+
+def smallest_first(violations: Sequence[Proof], ids: Mapping[str, int], explore: str = "") -> Iterator[Block]:
+    """The smallest of each kind, the first unfolded; then what else was saved."""
     first: list[Proof] = []
     more: list[Proof] = []
     known: set[str] = set()
-    found = counts(variant)
-    for proof in variant.violations:
+    for proof in violations:
         (more if proof.kind in known else first).append(proof)
         known.add(proof.kind)
     for n, proof in enumerate(first[:MOST_PROOFS]):
-        yield evidence(proof, "" if proof.schedule or n else explore, found[proof.kind], open=n == 0)
+        yield evidence(proof, "" if n else explore, ids.get(proof.kind, 0), open=n == 0)
     if more:
         shown = [evidence(proof, "") for proof in more[:MOST_PROOFS]]
         yield Folded(f"{counted(len(more), 'further example')}, {len(shown)} shown", shown)
@@ -142,4 +146,6 @@ def settings(seed: int, s: Settings) -> list[tuple[str, str]]:
         ("calls of a delivery at most", str(s.max_tries)),
         ("witness", "on" if s.witness else "off"),
         ("workers killed", str(s.kills)),
+        ("races of each", str(s.repeat)),
+        ("load", f"open, {s.rate:,.10g} deliveries a second" if s.rate else "closed loop"),
     ]
