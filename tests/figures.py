@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -51,7 +51,7 @@ def latencies(rng: np.random.Generator, count: int = 2000, scale: float = 1.0) -
     return (rng.lognormal(np.log(20_000 * scale), 0.8, count)).astype(np.int64) + 1
 
 
-def run_of(variants: dict[str, Sequence[RaceResult]], **changes: object) -> RunResult:
+def run_of(variants: Mapping[str, Sequence[RaceResult]], **changes: object) -> RunResult:
     """A run of these variants; the races of one journal mode are its repeats, in order."""
     results = []
     for name, races in variants.items():

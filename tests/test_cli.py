@@ -72,6 +72,10 @@ BAD: list[tuple[list[str], str]] = [
     (["run", "--colour"], "--colour"),
     (["sprint"], "sprint"),
     (["show", "nothing"], "cannot read nothing"),
+    (["compare", "nothing", "note.txt"], "cannot read nothing"),
+    (["compare", "note.txt", "mine.py"], "not a run that oncebench saved"),
+    (["compare", "note.txt", "note.txt"], "note.txt is named twice"),
+    (["compare", "note.txt", "--fail-if", "p98>1x"], "--fail-if takes 'verdict', or one of throughput"),
     (["show", "note.txt"], "not a run that oncebench saved"),
 ]
 

@@ -8,6 +8,7 @@ import sys
 import typer
 
 from oncebench.cli.check import check
+from oncebench.cli.compare import compare
 from oncebench.cli.crash import crash
 from oncebench.cli.explore import explore
 from oncebench.cli.replay import replay
@@ -29,7 +30,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for _command in (check, run, explore, replay, crash, wire, show, report, variants):
+for _command in (check, run, explore, replay, crash, wire, compare, show, report, variants):
     app.command()(_command)
 
 # The class that all errors of usage have in common, wherever this version of typer keeps it.

@@ -17,7 +17,7 @@ from oncebench.results.schema import Op, Proof, RunResult, VariantResult
 
 _LANE = 34  # characters for the time axis of a proof
 _MOST_FAILURES = 5  # kinds of failure that are shown
-_COLOURS = {"sound": "green", "broken": "red", "unknown": "yellow"}
+COLOURS = {"sound": "green", "broken": "red", "unknown": "yellow"}
 
 
 def render(result: RunResult) -> RenderableType:
@@ -82,8 +82,8 @@ def _table(variant: VariantResult) -> Table:
 
     for row in rows(variant):
         table.add_row(row.label, *row.cells, *([row.together] if together else []))
-    verdicts = [Text(race.verdict, style=_COLOURS[race.verdict]) for race in races]
-    whole_verdict = Text(variant.verdict, style=f"bold {_COLOURS[variant.verdict]}")
+    verdicts = [Text(race.verdict, style=COLOURS[race.verdict]) for race in races]
+    whole_verdict = Text(variant.verdict, style=f"bold {COLOURS[variant.verdict]}")
     table.add_row(Text("verdict", style="bold"), *verdicts, *([whole_verdict] if together else []))
     return table
 
@@ -146,7 +146,7 @@ def _lane(op: Op, scale: int) -> str:
 def _closing(result: RunResult) -> Iterator[Text]:
     for variant in result.variants:
         line = Text(f"{variant.name}: ")
-        line.append(variant.verdict, style=f"bold {_COLOURS[variant.verdict]}")
+        line.append(variant.verdict, style=f"bold {COLOURS[variant.verdict]}")
         declared = variant.expected_verdict
         line.append(" as declared" if variant.verdict == declared else f", declared {declared}")
         yield line
