@@ -73,6 +73,16 @@ def test_what_cannot_be_explored_rests_on_race_and_crash_and_is_said() -> None:
     assert run.verdict == "broken"
 
 
+def test_what_exploring_left_out_is_said_although_it_is_sound() -> None:
+    """A lock of the process says nothing of several processes; nor does the page, then."""
+    explored = ExploreVariant(
+        "t", "sound", "sound", [], Tallies(), Effects(), 1, [], Schedules(2, 2, True), 0, [], ["several"]
+    )
+    run = empty(modes=modes(explore="sound"), explore=explored, complete=False)
+    conclude(run)
+    assert run.untried == ["explore: several"]
+
+
 def test_a_check_that_was_cut_short_is_never_sound() -> None:
     """Modes that were not begun are named."""
     run = empty(modes=modes(sequential="sound", extremes="sound", race="sound"), complete=False)

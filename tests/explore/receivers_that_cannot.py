@@ -1,7 +1,10 @@
 """Receivers that cannot be explored, or only in part."""
 
+import asyncio
 import contextvars
+import fcntl
 import itertools
+import os
 import random
 import sqlite3
 import threading
@@ -12,7 +15,8 @@ from pathlib import Path
 from oncebench.receivers import immediate
 from oncebench.receivers.inbox import seen
 
-_lock = threading.Lock()
+_lock, _own_lock = threading.Lock(), threading.RLock()
+_kept = threading.local()
 _calls = itertools.count()
 
 
@@ -20,6 +24,12 @@ def loops(db: sqlite3.Connection, id: str, qty: int) -> bool:
     """Never runs a statement."""
     while True:
         qty += 1
+
+
+def waits_for_ever(db: sqlite3.Connection, id: str, qty: int) -> bool:
+    """For what nobody ever brings about."""
+    immediate.receive(db, id, qty)
+    return threading.Event().wait()
 
 
 def sleeps(db: sqlite3.Connection, id: str, qty: int) -> bool:
@@ -32,11 +42,56 @@ def sleeps(db: sqlite3.Connection, id: str, qty: int) -> bool:
 def locks_the_process(db: sqlite3.Connection, id: str, qty: int) -> bool:
     """A lock of the process does not make a look and a work one transaction for others."""
     with _lock:
-        if seen(db, id, qty):
-            return False
-        db.execute("UPDATE stock SET total = total + ?", (qty,))
-        db.execute("INSERT OR IGNORE INTO inbox VALUES (?, ?)", (id, qty))
-        return True
+        return _work_that_needs_a_lock(db, id, qty)
+
+
+def _work_that_needs_a_lock(db: sqlite3.Connection, id: str, qty: int) -> bool:
+    if seen(db, id, qty):
+        return False
+    db.execute("UPDATE stock SET total = total + ?", (qty,))
+    db.execute("INSERT OR IGNORE INTO inbox VALUES (?, ?)", (id, qty))
+    return True
+
+
+def locks_the_thread(db: sqlite3.Connection, id: str, qty: int) -> bool:
+    """The same with a lock that a thread may take twice."""
+    with _own_lock:
+        return _work_that_needs_a_lock(db, id, qty)
+
+
+def locks_a_file(db: sqlite3.Connection, id: str, qty: int) -> bool:
+    """The same with a lock of the system's, taken anew by each call."""
+    path = db.execute("PRAGMA database_list").fetchone()[2]
+    with Path(f"{path}.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        return _work_that_needs_a_lock(db, id, qty)
+
+
+def runs_a_loop(db: sqlite3.Connection, id: str, qty: int) -> bool:
+    """Right: the reference within an event loop."""
+
+    async def work() -> bool:
+        await asyncio.sleep(0)
+        return immediate.receive(db, id, qty)
+
+    return asyncio.run(work())
+
+
+def keeps_a_connection_for_each_thread(db: sqlite3.Connection, id: str, qty: int) -> bool:
+    """Right, on threads: what a thread has opened, no other thread uses."""
+    path = db.execute("PRAGMA database_list").fetchone()[2]
+    if getattr(_kept, "path", "") != path:
+        _kept.db, _kept.path = sqlite3.connect(path, isolation_level=None), path
+    return immediate.receive(_kept.db, id, qty)
+
+
+def forks(db: sqlite3.Connection, id: str, qty: int) -> bool:
+    """Right: the child ends at once."""
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    os.waitpid(child, 0)
+    return immediate.receive(db, id, qty)
 
 
 def retries_the_statement(db: sqlite3.Connection, id: str, qty: int) -> bool:
@@ -151,7 +206,8 @@ class SharesAConnection:
     def connect(self, path: Path) -> sqlite3.Connection:
         """One for all."""
         if self._db is None or self._path != path:
-            self._db, self._path = sqlite3.connect(path, isolation_level=None), path
+            self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+            self._path = path
         return self._db
 
     def receive(self, db: sqlite3.Connection, id: str, qty: int) -> bool:

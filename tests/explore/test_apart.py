@@ -7,7 +7,7 @@ import pytest
 from oncebench.testing.apart import Explored, explore_apart
 
 RECEIVERS = """
-import os, time
+import os, threading
 from oncebench.receivers import immediate
 
 def prints(db, id, qty):
@@ -21,8 +21,8 @@ def interrupts(db, id, qty):
 def ends(db, id, qty):
     os._exit(3)
 
-def sleeps(db, id, qty):
-    time.sleep(600)
+def waits(db, id, qty):
+    threading.Event().wait()
 """
 
 
@@ -67,6 +67,6 @@ def test_one_that_ends_the_process_ends_the_childs(mine: str, name: str, why: st
 
 def test_one_that_does_not_come_back_is_given_up(mine: str) -> None:
     """After the limit at the latest."""
-    found, _ = explored(mine + "sleeps", limit=1.0)
+    found, _ = explored(mine + "waits", limit=1.0)
     assert found.verdict == "unknown"
     assert found.because

@@ -1,6 +1,7 @@
 """What cannot be explored is said in one sentence, and nothing hangs."""
 
 import os
+import re
 import sqlite3
 import sys
 import tempfile
@@ -14,40 +15,82 @@ from oncebench.audit import Kind, Verdict
 from oncebench.explore.plan import Plan, moves
 from oncebench.explore.site import FOLDER
 from oncebench.explore.strategies import play_told
-from oncebench.messages import BadInput
+from oncebench.messages import BadInput, Outcome
 from oncebench.testing import explore
 from oncebench.testing.exploration import Exploration
 from oncebench.testing.exploring import play
 
 from . import receivers_that_cannot as cannot
 
-QUICK: dict[str, Any] = {"plans": ["same"], "journals": ["wal"], "locks": ["error"], "patience": 0.3}
+QUICK: dict[str, Any] = {"plans": ["same"], "journals": ["wal"], "locks": ["error"], "patience": 30}
+IMPATIENT = {**QUICK, "patience": 0.3}
+"""For receivers that never come back."""
 
 
-@pytest.mark.parametrize("receive", [cannot.loops, cannot.sleeps, cannot.locks_the_process])
+@pytest.mark.parametrize("receive", [cannot.loops, cannot.waits_for_ever])
 def test_a_worker_that_does_not_come_back_ends_the_exploration(receive: Any) -> None:
-    result = explore(receive, **QUICK)
+    """And it is said where it is."""
+    result = explore(receive, **IMPATIENT)
     assert result.verdict is Verdict.UNKNOWN
-    assert "did not come back to a step in time" in result.because[0]
+    assert "came back" in result.because[0] or "did not come back" in result.because[0]
+    assert re.search(
+        r"receivers_that_cannot\.py:\d+ \((while True:|qty \+= 1|.*\.wait\(\))\)", result.because[0]
+    )
 
 
 def test_off_the_main_thread_a_loop_ends_too() -> None:
     found: list[Exploration] = []
-    thread = threading.Thread(target=lambda: found.append(explore(cannot.loops, **QUICK)))
+    thread = threading.Thread(target=lambda: found.append(explore(cannot.loops, **IMPATIENT)))
     thread.start()
     thread.join()
     assert "did not come back" in found[0].because[0]
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nobody knows that a thread is asleep")
+@pytest.mark.parametrize(
+    ("receive", "line"),
+    [
+        (cannot.locks_the_process, "with _lock:"),
+        (cannot.locks_the_thread, "with _own_lock:"),
+        (cannot.locks_a_file, "fcntl.flock(file, fcntl.LOCK_EX)"),
+    ],
+)
+def test_one_that_waits_outside_sqlite_lets_others_move(receive: Any, line: str) -> None:
+    """Sound among threads; that processes were not explored is said, with the line."""
+    result = explore(receive, **QUICK)
+    assert (result.verdict, result.complete) == (Verdict.SOUND, True)
+    [what] = result.unexplored
+    assert what.startswith("several processes: ")
+    assert line in what
+
+
+def test_without_the_lock_the_same_work_is_broken() -> None:
+    assert explore(cannot._work_that_needs_a_lock, **QUICK).verdict is Verdict.BROKEN
+
+
+@pytest.mark.parametrize("receive", [cannot.runs_a_loop, cannot.keeps_a_connection_for_each_thread])
+def test_what_a_thread_has_is_not_shared_among_workers(receive: Any) -> None:
+    """Workers on one thread would find each other's loop, and each other's connection."""
+    result = explore(receive, **QUICK)
+    assert (result.verdict, result.parts[0].setting.on) == (Verdict.SOUND, "threads")
+    assert result.parts[0].outcomes[Outcome.ERROR] == 0
+
+
+def test_a_sleep_takes_no_time_and_is_named() -> None:
+    result = explore(cannot.sleeps, **QUICK)
+    assert result.verdict is Verdict.SOUND
+    assert result.unexplored == ["it sleeps (slept 3600 s), which nobody waited for"]
+
+
 def test_a_lock_of_the_process_is_found_out_on_processes() -> None:
     """Sound within one process, broken with two: the processes say so."""
     target = f"{Path(cannot.__file__)}:locks_the_process"
-    result = explore(target, **{**QUICK, "on": "processes", "patience": 10})
+    result = explore(target, **{**QUICK, "on": "processes"})
     assert Kind.DOUBLE_APPLY in result.failures or Kind.RECORD_EFFECT_MISMATCH in result.failures
 
 
 def test_a_process_that_does_not_come_back_is_killed() -> None:
-    result = explore(f"{Path(cannot.__file__)}:loops", **{**QUICK, "on": "processes"})
+    result = explore(f"{Path(cannot.__file__)}:loops", **{**IMPATIENT, "on": "processes"})
     assert "did not come back" in result.because[0]
 
 
@@ -72,6 +115,7 @@ def test_a_transaction_that_is_retried_is_not_stuck() -> None:
     [
         (cannot.starts_a_thread, "on a thread of its own"),
         (cannot.starts_a_thread_in_its_context, "on a thread of its own"),
+        (cannot.forks, "it forks"),
         (cannot.opens_another, "one database file"),
         (cannot.attaches_another, "one database file"),
     ],
@@ -162,8 +206,8 @@ def test_nothing_is_left_behind() -> None:
     before = held()
     assert not before[3]
     for on in ("greenlets", "threads", "processes"):
-        explore("naive", **{**QUICK, "on": on, "patience": 20})
-        explore(f"{Path(cannot.__file__)}:loops", **{**QUICK, "on": on})
+        explore("naive", **{**QUICK, "on": on})
+        explore(f"{Path(cannot.__file__)}:loops", **{**IMPATIENT, "on": on})
         with pytest.raises(BadInput):
-            explore(f"{Path(cannot.__file__)}:opens_another", **{**QUICK, "on": on, "patience": 20})
+            explore(f"{Path(cannot.__file__)}:opens_another", **{**QUICK, "on": on})
     assert held() == before

@@ -52,6 +52,10 @@ def serve(
             return
 
 
+ALONE = 0.3
+"""Seconds in which a worker that sleeps may wake before another is moved, the first time at that line."""
+
+
 class Line(Protocol):
     """The near end of a line."""
 
@@ -59,17 +63,23 @@ class Line(Protocol):
         """Tell the worker."""
 
     def hear(self) -> Event:
-        """Wait for its answer; an "overdue" event if none comes in time."""
+        """Wait for its answer; an "asleep" or "overdue" event while there is none."""
+
+    def heard_within(self, seconds: float) -> Event | None:
+        """Its answer; None if none comes in that time."""
 
 
 class Distant:
     """A crew at the far ends of lines."""
 
-    def __init__(self, lines: list[Line]) -> None:
+    def __init__(self, lines: list[Line], patience: float) -> None:
         self.lines = lines
+        self.patience = patience
+        self._wakes_alone: dict[str, bool] = {}
         self.connected = [False] * len(lines)
         self._todo: list[tuple[Sequence[Call], bool] | None] = [None] * len(lines)
         self._under_way = [False] * len(lines)
+        self._sleeps = [False] * len(lines)
         self._lost = False
 
     def begin(self, worker: int, calls: Sequence[Call], live: bool = True) -> None:
@@ -83,8 +93,30 @@ class Distant:
         """Move a worker until it comes back."""
         todo, self._todo[worker] = self._todo[worker], None
         self.lines[worker].say(command if todo is None else ("deliver", *todo))
-        event = self.lines[worker].hear()
-        self._under_way[worker] = event.kind in ("step", "wait", "answer")
+        return self._noted(worker, self._awake(worker, self.lines[worker].hear()))
+
+    def look_again(self, worker: int, seconds: float) -> Event | None:
+        """What a worker that came back asleep has come back with since; None if it sleeps on."""
+        line = self.lines[worker]
+        event = line.heard_within(seconds) if seconds else line.hear()
+        if event is None or event.kind in ("asleep", "overdue"):
+            return None
+        return self._noted(worker, event)
+
+    def _awake(self, worker: int, event: Event) -> Event:
+        """Lets one sleep that wakes by itself. Where it does was seen once, when nobody else moved."""
+        if event.kind != "asleep":
+            return event
+        alone = self._wakes_alone.get(event.what)
+        later = None
+        if alone is not False:
+            later = self.lines[worker].heard_within(self.patience if alone else min(self.patience, ALONE))
+        self._wakes_alone.setdefault(event.what, later is not None)
+        return later or event
+
+    def _noted(self, worker: int, event: Event) -> Event:
+        self._under_way[worker] = event.kind in ("step", "wait", "answer", "asleep")
+        self._sleeps[worker] = event.kind == "asleep"
         self._lost |= event.kind == "overdue"
         return event
 
@@ -98,8 +130,9 @@ class Distant:
 
     def settle(self) -> None:
         """End all calls and all transactions that are open."""
-        for worker in range(len(self.lines)):
+        for worker in sorted(range(len(self.lines)), key=self._sleeps.__getitem__):  # the others wake them
             self.end(worker)
+        for worker in range(len(self.lines)):
             if self.connected[worker] and not self._lost:
                 self.ask(worker, "settle")
 
@@ -116,14 +149,22 @@ class Distant:
         if self._under_way[worker] and not self._lost:
             self._under_way[worker] = False
             self.lines[worker].say(DIE)
-            self.lines[worker].hear()
+            if self._sleeps[worker]:  # first it comes back from there
+                self._sleeps[worker] = False
+                self._hear(worker)
+            self._hear(worker)
 
     def forget(self, worker: int) -> None:
         """A worker is gone, with its call and its connection."""
         self._todo[worker] = None
-        self._under_way[worker] = self.connected[worker] = False
+        self._under_way[worker] = self._sleeps[worker] = self.connected[worker] = False
 
     def ask(self, worker: int, order: str) -> None:
         """Have something done between calls."""
         self.lines[worker].say((order,))
-        self.lines[worker].hear()
+        self._hear(worker)
+
+    def _hear(self, worker: int) -> None:
+        """Wait for an answer that says nothing, but that all is done."""
+        if not self._lost:
+            self._lost = self.lines[worker].heard_within(self.patience) is None

@@ -23,8 +23,10 @@ class Event(NamedTuple):
 
     Attributes:
         kind: "step" (parked before a statement), "wait" (refused where SQLite would wait), "answer" (a call
-            ended), "refused" (the receiver cannot be explored), "overdue" (it did not come back in time).
-        what: The statement, the lock error's name, or a sentence; for an answer the outcome's detail.
+            ended), "refused" (the receiver cannot be explored), "overdue" (it did not come back in time),
+            "asleep" (it has not come back, and waits for what is not SQLite's).
+        what: The statement, the lock error's name, or a sentence; for an answer the outcome's detail; for
+            one that has not come back, the receiver's line that it is at.
         parameters: The statement's, as text.
         seen: What the receiver could learn since it was moved, as text.
         holding: How many of its connections may hold a lock.

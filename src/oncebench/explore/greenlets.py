@@ -1,7 +1,11 @@
-"""Workers as greenlets on one thread: the fast way to move them."""
+"""Workers as greenlets on the main thread: the fast way to move them.
+
+What one of them waits for outside SQLite, none of the others can bring about: then threads are needed.
+"""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from contextvars import copy_context
 from types import TracebackType
@@ -9,15 +13,16 @@ from typing import Any
 
 from greenlet import getcurrent, greenlet
 
-from oncebench.explore.connecting import connections_stepped
 from oncebench.explore.gate import DIE, Event, Gate, Killed
+from oncebench.explore.run import NeedsThreads
 from oncebench.explore.site import Site
+from oncebench.explore.surroundings import surroundings
 from oncebench.explore.watchdog import Overdue, Watchdog
 from oncebench.explore.worker import Call, connect, deliver, roll_back
 
 
 class Greenlets:
-    """A crew on the calling thread. Use it in a `with` statement."""
+    """A crew on the calling thread, which is the main one. Use it in a `with` statement."""
 
     def __init__(self, site: Site, workers: int, waits: bool, patience: float = 5.0) -> None:
         """Prepare.
@@ -28,6 +33,7 @@ class Greenlets:
             waits: Whether workers wait for locks where SQLite's busy handler would.
             patience: Seconds after which a worker that does not come back to a step is given up.
         """
+        self.patience = patience
         self._site = site
         self._hub = getcurrent()
         self._gates = [Gate(str(site.path.resolve()), waits, self._park) for _ in range(workers)]
@@ -35,7 +41,7 @@ class Greenlets:
         self._running: list[greenlet | None] = [None] * workers
         self._todo: list[tuple[Sequence[Call], bool] | None] = [None] * workers
         self._watchdog = Watchdog(patience)
-        self._stepped = connections_stepped(str(site.path.resolve()))
+        self._stepped = surroundings(str(site.path.resolve()))
 
     def __enter__(self) -> Greenlets:
         self._stepped.__enter__()
@@ -61,7 +67,11 @@ class Greenlets:
         self._todo[worker] = calls, live
 
     def resume(self, worker: int, command: str) -> Event:
-        """Move a worker until it comes back."""
+        """Move a worker until it comes back.
+
+        Raises:
+            NeedsThreads: It waits outside SQLite.
+        """
         running = self._running[worker]
         assert running is not None
         self._hub = getcurrent()
@@ -75,6 +85,8 @@ class Greenlets:
                 event = running.switch(worker)
         finally:
             watchdog.inside = False
+        if event.kind == "asleep":
+            raise NeedsThreads(event.what)
         return event
 
     def stand_by(self) -> None:
@@ -113,11 +125,18 @@ class Greenlets:
         try:
             deliver(gate, self._site.receiver, self._connections[worker], *todo)
         except Overdue:
-            return Event("overdue")
+            return Event("asleep" if self._watchdog.asleep else "overdue", self._watchdog.where)
         except Killed:
             pass
         return Event("refused", gate.refusal) if gate.refusal else Event("end")
 
+    def look_again(self, worker: int, seconds: float) -> Event | None:
+        """Nobody is ever asleep here."""
+        raise AssertionError
+
     def _park(self, event: Event) -> str:
+        asyncio: Any = sys.modules.get("asyncio")
+        if asyncio is not None and asyncio._get_running_loop() is not None:  # one for all on this thread
+            event = Event("asleep", "an event loop of asyncio")
         command: str = self._hub.switch(event)
         return command

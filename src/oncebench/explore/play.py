@@ -2,69 +2,27 @@
 
 from __future__ import annotations
 
-import enum
-import sqlite3
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable
 
 from oncebench.explore.crew import Crew
+from oncebench.explore.drain import drain
 from oncebench.explore.gate import GO, TIME_OUT, Event
 from oncebench.explore.log import Log
 from oncebench.explore.plan import Plan, letter
+from oncebench.explore.recorder import Recorder, refusal
 from oncebench.explore.run import Diverged, Run, Step, Unexplorable
-from oncebench.explore.site import Reading, Site
+from oncebench.explore.seat import Seat, Status
+from oncebench.explore.site import Site
 from oncebench.explore.stepping import first_word
 from oncebench.explore.views import Views
-from oncebench.messages import CALL_BITS, BadInput, Operation, Outcome
-from oncebench.stores.sqlite import Unreadable
+from oncebench.messages import BadInput, Outcome
 
 MOST_STATEMENTS = 200
 """Statements after which a call counts as one that never ends."""
 MOST_REFUSALS = 3
 """Refusals in a row after which a worker must let another move first, as time would: else it only spins."""
-MOST_TRIES = 3
-"""Redeliveries of a message, alone and at the end, before it counts as stuck."""
 KILLED = "killed"
 _CHANGES_NOTHING = frozenset({"SELECT", "BEGIN"})
-
-
-class _Status(enum.Enum):
-    IDLE = "between calls"
-    PARKED = "before a statement"
-    WAITING = "for a lock"
-    DONE = "all delivered"
-
-
-@dataclass(slots=True)
-class _Seat:
-    """Where one worker is.
-
-    Attributes:
-        view: What it has seen, as a number.
-        retry: It waits, and somebody has let go of a lock since.
-        marks: For each statement of the open transaction: what was committed when it ran, and after how many
-            commits.
-    """
-
-    number: int
-    name: str
-    view: int
-    status: _Status
-    retry: bool = False
-    waiting_since: int = 0
-    delivered: int = 0
-    calls: int = 0
-    statements: int = 0
-    refusals: int = 0
-    code: str = ""
-    holding: int = 0
-    statement: str = ""
-    parameters: str = ""
-    marks: tuple[tuple[int, int], ...] = ()
-
-    @property
-    def call(self) -> int:
-        return self.number << CALL_BITS | self.calls
 
 
 class Play:
@@ -76,7 +34,6 @@ class Play:
         schedule: The moves so far.
         preemptions: How many of them left a worker that could have gone on, or killed one.
         deadlocks: How often everybody waited for everybody.
-        steps: For a timeline, if it is to be recorded.
     """
 
     def __init__(
@@ -102,25 +59,33 @@ class Play:
         self.preemptions = 0
         self.deadlocks = 0
         self._crew, self._site, self._plan, self._views = crew, site, plan, views
-        self._recording, self._keyed = recording, keyed
+        self._recorder = Recorder(site) if recording else None
+        self._keyed = keyed
         self._log = Log()
-        self.steps: list[Step] = []
-        self._writer = ""
+        self._slept: dict[str, None] = {}
         self._deaths = 0
         self._commits = 0
         self._content = views.number("content", "as new")
         self._before = site.renew(crew.disconnect)
-        self._seats = [_Seat(n, letter(n), -1, _Status.DONE) for n in range(plan.workers)]
+        self._seats = [Seat(n, letter(n), -1, Status.DONE) for n in range(plan.workers)]
         for seat in self._seats:
             self._hand_over(seat, anew=True)
         if plan.deaths:
             crew.stand_by()
+
+    @property
+    def steps(self) -> list[Step]:
+        """For a timeline; none if they are not recorded."""
+        return [] if self._recorder is None else self._recorder.steps
 
     # Who may move.
 
     def enabled(self) -> list[str]:
         """The moves that can be made now, that of the worker moved last first; none when all is done."""
         able = self._able()
+        while not able and self._asleep():
+            self._wait_for_a_sleeper()
+            able = self._able()
         if not able:
             return []
         names = [seat.name for seat in able]
@@ -129,7 +94,7 @@ class Play:
             names.remove(last)
             names.insert(0, last)
         if self._deaths < self._plan.deaths:
-            names += [f"{seat.name}!" for seat in self._seats if self._is_in_a_call(seat)]
+            names += [f"{seat.name}!" for seat in self._seats if seat.is_in_a_call]
         return names
 
     def costs(self, move: str) -> int:
@@ -143,44 +108,43 @@ class Play:
     def why_not(self, move: str) -> str:
         """Why a move cannot be made now, in words."""
         seat = self._seat(move)
-        if seat.status is _Status.DONE:
+        if seat.status is Status.DONE:
             return f"{seat.name} has delivered all it had"
         if len(move) > 1:
             return f"{seat.name} is in no call that it could die in"
-        if seat.status is _Status.WAITING:
+        if seat.status is Status.ASLEEP:
+            return f"{seat.name} waits outside SQLite at {seat.where}"
+        if seat.status is Status.WAITING:
             return f"{seat.name} waits for a lock with {seat.statement}, and nobody has let go of one"
         return f"{seat.name} was refused {seat.refusals} times while nobody else moved"
 
     def unfinished(self) -> str:
         """Who has not come to an end, in words."""
         return " and ".join(
-            f"{seat.name} ({seat.status.value}{' ' + seat.statement if self._is_in_a_call(seat) else ''})"
+            f"{seat.name} ({seat.status.value}{' ' + seat.statement if seat.is_in_a_call else ''})"
             for seat in self._seats
-            if seat.status is not _Status.DONE
+            if seat.status is not Status.DONE
         )
 
-    def _able(self) -> list[_Seat]:
+    def _able(self) -> list[Seat]:
         able = [
             seat
             for seat in self._seats
-            if seat.status in (_Status.IDLE, _Status.PARKED)
-            or (seat.status is _Status.WAITING and seat.retry)
+            if seat.status in (Status.IDLE, Status.PARKED) or (seat.status is Status.WAITING and seat.retry)
         ]
         if able:
             return [seat for seat in able if seat.refusals < MOST_REFUSALS] or able
         return [self._seats[number] for number in self._queue()[:1]]  # everybody waits: a timeout passes
 
+    def _asleep(self) -> list[Seat]:
+        return [seat for seat in self._seats if seat.status is Status.ASLEEP]
+
     def _queue(self) -> tuple[int, ...]:
         """Those who wait, the longest first."""
-        waiting = [
-            (seat.waiting_since, seat.number) for seat in self._seats if seat.status is _Status.WAITING
-        ]
+        waiting = [(seat.waiting_since, seat.number) for seat in self._seats if seat.status is Status.WAITING]
         return tuple([number for _, number in sorted(waiting)])
 
-    def _is_in_a_call(self, seat: _Seat) -> bool:
-        return seat.status in (_Status.PARKED, _Status.WAITING)
-
-    def _seat(self, move: str) -> _Seat:
+    def _seat(self, move: str) -> Seat:
         return self._seats[ord(move[0]) - ord("A")]
 
     # Moving.
@@ -194,7 +158,7 @@ class Play:
             Diverged: There is no such move.
         """
         seat = self._seat(move)
-        if seat.status is _Status.DONE or (len(move) > 1 and not self._is_in_a_call(seat)):
+        if seat.status in (Status.DONE, Status.ASLEEP) or (len(move) > 1 and not seat.is_in_a_call):
             raise Diverged(self.why_not(move))
         cost = self.costs(move)
         if len(move) > 1:
@@ -206,18 +170,22 @@ class Play:
         for other in self._seats:
             if other is not seat:
                 other.refusals = 0
+                if other.status is Status.ASLEEP:
+                    self._look_again(other, 0)
         return True
 
-    def _go(self, seat: _Seat) -> bool:
-        waited = seat.status is _Status.WAITING
+    def _go(self, seat: Seat) -> bool:
+        waited = seat.status is Status.WAITING
         timed_out = waited and not seat.retry
         held = seat.holding
-        if seat.status is _Status.IDLE:
+        if seat.status is Status.IDLE:
             delivery = self._plan.deliveries[seat.number][seat.delivered]
             self._log.begin(seat.call, seat.number, delivery.id, delivery.qty, seat.delivered)
             seat.statements, seat.statement, seat.parameters = 0, "", ""
             event = self._resume(seat, GO)
             if event.kind == "step":
+                if self._recorder is not None:
+                    self._recorder.early = event.seen
                 self._take(seat, event)
                 event = self._resume(seat, GO)
         else:
@@ -230,40 +198,44 @@ class Play:
         seat.holding = event.holding
         self._note_content(seat)
         statement = seat.statement, seat.parameters
-        self._take(seat, event)
+        if event.kind == "asleep":
+            self._fall_asleep(seat, event)
+        else:
+            self._take(seat, event)
         if held and (event.holding < held or event.holding > 1):
             self._let_go(seat)
-        if self._recording:
-            self._record(seat, *statement, event, timed_out)
+        if self._recorder is not None:
+            self._recorder.step(seat, *statement, event, timed_out)
         if event.kind == "step" and seat.statements >= MOST_STATEMENTS:
             self._give_up(seat)
         return True
 
-    def _resume(self, seat: _Seat, command: str) -> Event:
+    def _resume(self, seat: Seat, command: str) -> Event:
         event = self._crew.resume(seat.number, command)
+        self._check(seat, event)
+        return event
+
+    def _check(self, seat: Seat, event: Event) -> None:
         if event.kind == "refused":
             raise BadInput(f"{self._site.receiver.name} cannot be explored: {event.what}")
         if event.kind == "overdue":
-            where = f"after {seat.statement}" if seat.statement else "before its first statement"
             raise Unexplorable(
-                f"worker {seat.name} did not come back to a step in time ({where}): it loops, sleeps, or "
-                "waits for what is not SQLite's, such as a lock of the process",
+                f"worker {seat.name} did not come back to a step in time: it is at {event.what}",
                 "".join([*self.schedule, seat.name]),
             )
-        return event
 
-    def _take(self, seat: _Seat, event: Event) -> None:
+    def _take(self, seat: Seat, event: Event) -> None:
         """Note why a worker came back, and what it has seen since it was moved."""
         plain = self._site.plain
         if event.seen:
-            seat.code = _refusal(event)
+            seat.code = refusal(event.seen)
             seat.refusals = seat.refusals + 1 if seat.code else 0
         if self._keyed:
             self._view(seat, event)
         if event.kind == "wait":
-            seat.status, seat.retry, seat.waiting_since = _Status.WAITING, False, len(self.schedule)
+            seat.status, seat.retry, seat.waiting_since = Status.WAITING, False, len(self.schedule)
         elif event.kind == "step":
-            seat.status = _Status.PARKED
+            seat.status = Status.PARKED
             seat.statement, seat.parameters = plain(event.what), plain(event.parameters)
         else:
             self._log.end(seat.call, Outcome(event.outcome), event.what, event.left_open)
@@ -271,7 +243,35 @@ class Play:
             seat.delivered += 1
             self._hand_over(seat, anew=False)
 
-    def _view(self, seat: _Seat, event: Event) -> None:
+    def _fall_asleep(self, seat: Seat, event: Event) -> None:
+        """It waits outside SQLite, perhaps for another. Whether it holds a lock of SQLite's is not known."""
+        seat.status, seat.where = Status.ASLEEP, event.what
+        self._slept[event.what] = None
+        self._let_go(seat)
+
+    def _look_again(self, seat: Seat, seconds: float) -> None:
+        """See whether a worker that waits outside SQLite has come back since."""
+        event = self._crew.look_again(seat.number, seconds)
+        if event is None:
+            return
+        self._check(seat, event)
+        seat.holding = event.holding
+        self._take(seat, event)
+        if self._recorder is not None:
+            self._recorder.woke(seat, event)
+
+    def _wait_for_a_sleeper(self) -> None:
+        """Nobody else can move."""
+        asleep = self._asleep()
+        for seat in asleep:
+            self._look_again(seat, self._crew.patience / len(asleep))
+        if len(self._asleep()) == len(asleep):
+            waits = " and ".join(f"{seat.name} at {seat.where}" for seat in asleep)
+            raise Unexplorable(
+                f"nobody came back to a step in time: outside SQLite waits {waits}", "".join(self.schedule)
+            )
+
+    def _view(self, seat: Seat, event: Event) -> None:
         views, plain = self._views, self._site.plain
         view = views.number(seat.view, tuple([views.text(plain(text)) for text in event.seen]))
         what, parameters = plain(event.what), plain(event.parameters)
@@ -280,10 +280,10 @@ class Play:
             views.follows(view, (event.kind, what, parameters, answer))
         seat.view = views.number(view, event.kind, what, parameters, event.outcome, event.left_open)
 
-    def _hand_over(self, seat: _Seat, anew: bool) -> None:
+    def _hand_over(self, seat: Seat, anew: bool) -> None:
         """The next delivery is up; a worker that starts, or starts again, is told of all that are left."""
         row = self._plan.deliveries[seat.number][seat.delivered :]
-        seat.status = _Status.IDLE if row else _Status.DONE
+        seat.status = Status.IDLE if row else Status.DONE
         if row:
             seat.view = self._views.number(seat.view, "call", row[0].id, row[0].qty)
             if anew:
@@ -291,14 +291,14 @@ class Play:
                 calls = [(d.id + token, d.qty, seat.call + nth) for nth, d in enumerate(row)]
                 self._crew.begin(seat.number, calls)
 
-    def _kill(self, seat: _Seat) -> None:
+    def _kill(self, seat: Seat) -> None:
         """It dies, and starts again with a redelivery."""
         self._deaths += 1
         self._die(seat, KILLED)
-        if self._recording:
-            self.steps.append(Step(f"{seat.name}!", "", "", (), KILLED, reading=self._look()))
+        if self._recorder is not None:
+            self._recorder.death(seat, KILLED)
 
-    def _give_up(self, seat: _Seat) -> None:
+    def _give_up(self, seat: Seat) -> None:
         """A call that does not end: its worker dies, and goes on with the next delivery."""
         self._log.endless.add(seat.call)
         seat.delivered += 1
@@ -307,7 +307,7 @@ class Play:
             detail += f", the last of them refused with {seat.code}: start the transaction again"
         self._die(seat, detail)
 
-    def _die(self, seat: _Seat, detail: str) -> None:
+    def _die(self, seat: Seat, detail: str) -> None:
         self._log.cut_off(seat.call, detail)
         self._crew.kill(seat.number)
         if seat.holding:
@@ -317,15 +317,15 @@ class Play:
         seat.view = self._views.number(seat.view, detail)
         self._hand_over(seat, anew=True)
 
-    def _let_go(self, seat: _Seat) -> None:
+    def _let_go(self, seat: Seat) -> None:
         """Somebody may have let go of a lock: those who wait may try again."""
         for other in self._seats:
             if other is not seat:
-                other.retry = other.status is _Status.WAITING
+                other.retry = other.status is Status.WAITING
 
     # What distinguishes two prefixes.
 
-    def _note_content(self, seat: _Seat) -> None:
+    def _note_content(self, seat: Seat) -> None:
         if first_word(seat.statement) not in _CHANGES_NOTHING and self._site.changed():
             self._commits += 1
             self._log.committed(self._site.witnessed())
@@ -354,6 +354,8 @@ class Play:
             for seat in self._seats
         ]
         last = self.schedule[-1] if self.schedule else ""
+        if self._slept:  # what waits outside SQLite depends on more than can be seen here
+            return tuple(self.schedule)
         return self._content, tuple(seats), self._queue(), self._log.order, self._deaths, self.deadlocks, last
 
     # The end.
@@ -363,7 +365,9 @@ class Play:
         self._crew.settle()
         between = self._site.read()
         operations = self._log.operations()
-        drained, stuck = self._drain(operations)
+        drained, stuck = drain(
+            self._crew, self._site.token, self._plan, operations, self._log.end_of_time + 2, self.schedule
+        )
         after = self._site.read() if len(drained) > len(operations) else between
         return Run(
             plan=self._plan,
@@ -377,68 +381,10 @@ class Play:
             endless=tuple(n for n, operation in enumerate(operations) if operation.call in self._log.endless),
             deadlocks=self.deadlocks,
             preemptions=self.preemptions,
+            asleep=tuple(self._slept),
             steps=self.steps,
         )
-
-    def _drain(self, operations: Sequence[Operation]) -> tuple[tuple[Operation, ...], tuple[int, ...]]:
-        drained, stuck = list(operations), []
-        last = {(operation.worker, operation.delivery): operation for operation in operations}
-        unanswered = dict.fromkeys((op.id, op.qty) for op in last.values() if not op.outcome.is_completion)
-        publisher = len(self._seats)
-        now = self._log.end_of_time + 2
-        for nth, (id, qty) in enumerate(unanswered):
-            for attempt in range(MOST_TRIES):
-                call = publisher << CALL_BITS | nth * MOST_TRIES + attempt
-                self._crew.begin(0, [(id + self._site.token, qty, call)], live=False)
-                event = self._crew.resume(0, GO)
-                if event.kind != "answer":
-                    raise Unexplorable(
-                        f"{id}, redelivered alone after all else, did not come back in time",
-                        "".join(self.schedule),
-                    )
-                outcome = Outcome(event.outcome)
-                drained.append(
-                    Operation(
-                        publisher, id, qty, now, now + 1, outcome, event.what, event.left_open, nth, call
-                    )
-                )
-                now += 2
-                self._crew.settle()
-                if outcome.is_completion:
-                    break
-            else:
-                stuck.append(len(drained) - 1)
-        return tuple(drained), tuple(stuck)
 
     def abandon(self) -> None:
         """Leave it: its future is known."""
         self._crew.settle()
-
-    # The timeline.
-
-    def _record(self, seat: _Seat, statement: str, parameters: str, event: Event, timed_out: bool) -> None:
-        if event.kind == "wait":
-            status = "waits"
-        else:
-            status = "timed out" if timed_out else "refused" if _refusal(event) else "ok"
-        shown = (event.what,) if event.kind == "wait" else event.seen
-        seen = tuple([self._site.plain(text) for text in shown])
-        answer = Outcome(event.outcome).name.lower() if event.kind == "answer" else ""
-        # Only one worker moved: if the write lock is taken since, it has it.
-        if not self._site.is_write_locked():
-            self._writer = ""
-        elif not self._writer:
-            self._writer = seat.name
-        lock = "write" if self._writer == seat.name else "open" if event.holding else ""
-        self.steps.append(Step(seat.name, statement, parameters, seen, status, answer, lock, self._look()))
-
-    def _look(self) -> Reading | None:
-        try:
-            return self._site.read()
-        except (sqlite3.Error, Unreadable):  # with a rollback journal nobody reads while somebody commits
-            return None
-
-
-def _refusal(event: Event) -> str:
-    """SQLite's name of the error that the worker saw, if it saw one."""
-    return next((text.strip("'") for text in event.seen if text.startswith("'SQLITE_")), "")

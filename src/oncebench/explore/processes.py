@@ -1,4 +1,4 @@
-"""Workers as processes: `python -m oncebench.explore.processes LINE`, an inherited file descriptor.
+"""Workers as processes: `python -m oncebench.explore.processes LINE STACK`, inherited descriptors.
 
 Each has the store to itself as a publisher's process would: its own SQLite, its own POSIX locks. A death is
 SIGKILL. When the scheduler dies, the line ends and so do the workers.
@@ -7,9 +7,14 @@ SIGKILL. When the scheduler dies, the line ends and so do the workers.
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import os
+import re
+import select
+import signal
 import subprocess
 import sys
+import time
 from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
 from types import TracebackType
@@ -18,11 +23,14 @@ from typing import Any
 import oncebench
 from oncebench.explore.distant import Distant, serve
 from oncebench.explore.gate import Event
+from oncebench.explore.pulse import TICK, Pulse, place
 from oncebench.explore.site import Site
 from oncebench.messages import BadInput
 from oncebench.receivers import loader
 
 _START = 60.0  # seconds for a process to come up on a busy machine
+_WHERE = signal.SIGVTALRM
+_ANSWER = 0.2  # seconds for it to write down its stack
 
 
 class Processes(Distant):
@@ -50,12 +58,12 @@ class Processes(Distant):
         self._members: list[_Process] = []
         self._spare: _Process | None = None
         self._workers = workers
-        super().__init__([])
+        super().__init__([], patience)
 
     def __enter__(self) -> Processes:
         try:
             self._members = [self._new() for _ in range(self._workers)]
-            super().__init__(list(self._members))
+            super().__init__(list(self._members), self._patience)
             for member in self._members:
                 member.ready()
         except BaseException:
@@ -111,6 +119,7 @@ class _Process:
         self._patience = patience
         self.connected = False
         self._line, theirs = Pipe()
+        self._stack, its_stack = os.pipe()
         environment = dict(os.environ)
         source = str(Path(oncebench.__file__).parents[1])
         environment["PYTHONPATH"] = os.pathsep.join([source, environment.get("PYTHONPATH", "")]).rstrip(
@@ -118,8 +127,8 @@ class _Process:
         )
         try:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "oncebench.explore.processes", str(theirs.fileno())],
-                pass_fds=[theirs.fileno()],
+                [sys.executable, "-m", "oncebench.explore.processes", str(theirs.fileno()), str(its_stack)],
+                pass_fds=[theirs.fileno(), its_stack],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -127,6 +136,7 @@ class _Process:
             )
         finally:
             theirs.close()
+            os.close(its_stack)
         self.say((site.receiver.name, list(sys.path), str(site.path), site.settings, waits))
 
     def ready(self) -> None:
@@ -135,34 +145,52 @@ class _Process:
         Raises:
             BadInput: It did not.
         """
-        event = self._hear(_START)
-        if event.kind != "done":
-            raise BadInput(f"a worker process could not start: {event.what or 'no answer'}")
+        event = self.heard_within(_START)
+        if event is None or event.kind != "done":
+            raise BadInput(f"a worker process could not start: {event.what if event else 'no answer'}")
 
     def say(self, message: Any) -> None:
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # the next hear() says so
             self._line.send(message)
 
     def hear(self) -> Event:
-        return self._hear(self._patience)
+        pulse = Pulse(self._process.pid, self._process.pid)
+        until = time.monotonic() + self._patience
+        while time.monotonic() < until:
+            event = self.heard_within(TICK)
+            if event is not None:
+                return event
+            if pulse.is_still():
+                return Event("asleep", self._where())
+        return Event("overdue", self._where())
 
     def kill(self) -> None:
         self._process.kill()
         self._process.wait()
         self._line.close()
+        os.close(self._stack)
 
-    def _hear(self, seconds: float) -> Event:
+    def heard_within(self, seconds: float) -> Event | None:
         try:
             if self._line.poll(seconds):
                 event: Event = self._line.recv()
                 return event
         except (EOFError, ConnectionResetError):
             return Event("refused", "its worker process ended by itself: a receiver must not end the process")
-        return Event("overdue")
+        return None
+
+    def _where(self) -> str:
+        """Asks the process, which answers even from within a lock: a signal has it write down its stack."""
+        self._process.send_signal(_WHERE)
+        text = ""
+        while select.select([self._stack], [], [], _ANSWER)[0] and (read := os.read(self._stack, 65536)):
+            text += read.decode(errors="replace")
+        return place((file, int(line)) for file, line in re.findall(r'File "(.+)", line (\d+) in', text))
 
 
 def _main() -> None:
     line = Connection(int(sys.argv[1]))
+    faulthandler.register(_WHERE, int(sys.argv[2]), all_threads=False)
     try:
         name, import_path, path, settings, waits = line.recv()
         sys.path[:] = import_path
@@ -172,9 +200,9 @@ def _main() -> None:
             line.send(Event("refused", str(error)))
             return
         line.send(Event("done"))
-        from oncebench.explore.connecting import connections_stepped
+        from oncebench.explore.surroundings import surroundings
 
-        with connections_stepped(str(Path(path).resolve())):
+        with surroundings(str(Path(path).resolve())):
             serve(line.recv, line.send, receiver, Path(path), settings, waits)
     except (EOFError, BrokenPipeError, ConnectionResetError):  # the scheduler is gone
         pass

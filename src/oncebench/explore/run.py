@@ -26,6 +26,18 @@ class Unexplorable(Exception):
         self.schedule = schedule
 
 
+class NeedsThreads(Exception):
+    """The receiver waits outside SQLite, which only threads or processes can do for each other.
+
+    Attributes:
+        where: Its line.
+    """
+
+    def __init__(self, where: str) -> None:
+        super().__init__(where)
+        self.where = where
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """One move, for the timeline.
@@ -35,7 +47,7 @@ class Step:
         statement: What ran; empty for a death, or for a call that needed none.
         parameters: Its parameters as text.
         seen: What the receiver saw of it, as text; of a refusal, the lock error's name.
-        status: "ok", "waits", "timed out", "refused" or "killed".
+        status: "ok", "waits", "timed out", "refused", "asleep" (outside SQLite) or "killed".
         answer: The call's outcome, if it ended with this step.
         lock: What the worker holds afterwards: "write", "open" (a transaction, an unread cursor) or nothing.
         reading: Inbox and total as an independent connection sees them afterwards; None where SQLite let
@@ -68,6 +80,7 @@ class Run:
         endless: Positions in `operations` of calls that would not end.
         deadlocks: How often everybody waited for everybody, until a busy timeout passed.
         preemptions: How often a worker that could have gone on was left, or killed.
+        asleep: Lines of the receiver at which a worker waited outside SQLite until another had moved.
         steps: For the timeline, if it was asked for.
     """
 
@@ -82,6 +95,7 @@ class Run:
     endless: tuple[int, ...]
     deadlocks: int
     preemptions: int
+    asleep: tuple[str, ...] = ()
     steps: list[Step] = field(default_factory=list)
 
     @property

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import queue
+import sys
 import threading
+import time
 from types import TracebackType
 from typing import Any
 
-from oncebench.explore.connecting import connections_stepped
 from oncebench.explore.distant import Distant, serve
-from oncebench.explore.gate import Event
+from oncebench.explore.gate import Event, Killed
+from oncebench.explore.pulse import TICK, Pulse, frames, place
 from oncebench.explore.site import Site
-from oncebench.explore.watchdog import Overdue
+from oncebench.explore.surroundings import surroundings
+
+_FAREWELL = 1.0  # seconds for a thread to end
 
 
 class Threads(Distant):
@@ -28,8 +33,8 @@ class Threads(Distant):
             patience: Seconds after which a worker that does not come back to a step is given up.
         """
         self._threads = [_Thread(site, waits, patience) for _ in range(workers)]
-        super().__init__(list(self._threads))
-        self._stepped = connections_stepped(str(site.path.resolve()))
+        super().__init__(list(self._threads), patience)
+        self._stepped = surroundings(str(site.path.resolve()))
 
     def __enter__(self) -> Threads:
         self._stepped.__enter__()
@@ -66,21 +71,35 @@ class _Thread:
     def stop(self) -> None:
         """Let it end; one that is stuck in a call that no exception reaches is left to the process's end."""
         self.say(("quit",))
-        self._thread.join(self._patience)
+        self._thread.join(min(self._patience, _FAREWELL))
         if self._thread.is_alive() and self._thread.ident is not None:
             ctypes.pythonapi.PyThreadState_SetAsyncExc(
-                ctypes.c_ulong(self._thread.ident), ctypes.py_object(Overdue)
+                ctypes.c_ulong(self._thread.ident), ctypes.py_object(Killed)
             )
-            self._thread.join(self._patience)
+            self._thread.join(min(self._patience, _FAREWELL))
 
     def say(self, message: Any) -> None:
         self._orders.put(message)
 
     def hear(self) -> Event:
+        pulse = Pulse(os.getpid(), self._thread.native_id or 0)
+        until = time.monotonic() + self._patience
+        while time.monotonic() < until:
+            event = self.heard_within(TICK)
+            if event is not None:
+                return event
+            if pulse.is_still():
+                return Event("asleep", self._where())
+        return Event("overdue", self._where())
+
+    def heard_within(self, seconds: float) -> Event | None:
         try:
-            return self._events.get(timeout=self._patience)
+            return self._events.get(timeout=seconds)
         except queue.Empty:
-            return Event("overdue")
+            return None
+
+    def _where(self) -> str:
+        return place(frames(sys._current_frames().get(self._thread.ident or 0)))
 
     def _run(self, *arguments: Any) -> None:
         try:

@@ -17,7 +17,14 @@ if TYPE_CHECKING:
 WIDTH = 80
 _NARROWEST = 14  # columns for one worker; with more than five workers the lines get longer than WIDTH
 _MARGIN = 4
-_COLOURS = {"refused": "red", "timed out": "red", "killed": "bold red", "waits": "yellow", "ok": ""}
+_COLOURS = {
+    "refused": "red",
+    "timed out": "red",
+    "killed": "bold red",
+    "waits": "yellow",
+    "asleep": "yellow",
+    "ok": "",
+}
 _ANSWERS = {"applied": "True", "duplicate": "False", "conflict": "Conflict"}
 
 
@@ -64,6 +71,8 @@ def result_of(step: Step) -> str:
     code = next((text.strip("'") for text in step.seen if "SQLITE_" in text), "")
     if step.status == "waits":
         return f"waits ({code})"
+    if step.status == "asleep":
+        return f"waits outside SQLite at {', '.join(step.seen)}"
     if step.status in ("refused", "timed out"):
         return f"{step.status}: {code}"
     if not seen:

@@ -1,13 +1,15 @@
-"""Brings a receiver back that neither runs a statement nor returns."""
+"""Brings a receiver back that neither runs a statement nor returns: workers that are greenlets."""
 
 from __future__ import annotations
 
-import ctypes
+import os
 import signal
 import threading
+import time
 from types import FrameType
 
 from oncebench.explore.gate import Killed
+from oncebench.explore.pulse import TICK, Pulse, frames, place
 
 _ALARM = signal.SIGVTALRM  # nobody else's: pytest-timeout and users take SIGALRM
 
@@ -17,13 +19,15 @@ class Overdue(Killed):
 
 
 class Watchdog:
-    """Raises `Overdue` in the thread that started it, when one turn takes too long.
+    """Raises `Overdue` in the main thread when one turn takes too long, or does nothing but wait.
 
-    On the main thread a signal ends even a lock or a sleep; on another thread only a loop in Python ends.
+    A signal ends even a lock or a sleep, and reaches the main thread alone.
 
     Attributes:
         turn: A number that the watched one changes with each turn.
         inside: Whether a turn is under way.
+        asleep: Of the turn that was ended: whether it waited for something, or worked for too long.
+        where: The receiver's line that it was at.
     """
 
     def __init__(self, patience: float) -> None:
@@ -34,16 +38,16 @@ class Watchdog:
         """
         self.turn = 0
         self.inside = False
+        self.asleep = False
+        self.where = ""
         self._patience = patience
+        self._condemned = -1
         self._called_off = threading.Event()
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Watch the calling thread."""
-        self._watched = threading.get_ident()
-        self._by_signal = threading.current_thread() is threading.main_thread()
-        if self._by_signal:
-            self._before = signal.signal(_ALARM, self._bark)
+        """Watch the main thread, which is the calling one."""
+        self._before = signal.signal(_ALARM, self._bark)
         self._thread = threading.Thread(target=self._watch, name="oncebench watchdog", daemon=True)
         self._thread.start()
 
@@ -54,21 +58,24 @@ class Watchdog:
         self._called_off.set()
         self._thread.join()
         self._thread = None
-        if self._by_signal:
-            signal.signal(_ALARM, self._before)
+        signal.signal(_ALARM, self._before)
 
     def _watch(self) -> None:
-        looked_at = -1
-        while not self._called_off.wait(self._patience):
-            if self.inside and looked_at == self.turn:
-                if self._by_signal:
-                    signal.pthread_kill(self._watched, _ALARM)
-                else:
-                    ctypes.pythonapi.PyThreadState_SetAsyncExc(
-                        ctypes.c_ulong(self._watched), ctypes.py_object(Overdue)
-                    )
-            looked_at = self.turn
+        main = threading.main_thread()
+        turn, since = -1, 0.0
+        pulse = Pulse(os.getpid(), main.native_id or 0)
+        while not self._called_off.wait(TICK):
+            now = time.monotonic()
+            if not self.inside or self.turn != turn:
+                turn, since = self.turn, now
+                pulse = Pulse(os.getpid(), main.native_id or 0)
+                continue
+            asleep = pulse.is_still()
+            if asleep or now - since > self._patience:
+                self.asleep, self._condemned, since = asleep, turn, now
+                signal.pthread_kill(main.ident or 0, _ALARM)
 
     def _bark(self, number: int, frame: FrameType | None) -> None:
-        if self.inside:
+        if self.inside and self.turn == self._condemned:
+            self.where = place(frames(frame))
             raise Overdue

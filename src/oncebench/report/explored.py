@@ -39,6 +39,8 @@ def verdict(variant: ExploreVariant) -> Text:
     text.append(f" · {variant.covered}")
     for reason in variant.because:
         text.append(f"\n  unknown, because {reason}", style="yellow")
+    for what in variant.unexplored:
+        text.append(f"\n  not explored: {what}", style="yellow")
     return text
 
 
@@ -70,4 +72,5 @@ def _summary(part: ExplorePart) -> str:
             many += f" with at most {part.bound} preemptions"
     broken = f", {schedules.broken:,} broken" if schedules.broken else ""
     what = part.scenario or part.deliveries
-    return f"{part.journal}, locks {part.locks}, {what}: {part.verdict}, {many}{broken}"
+    on = f", on {part.on}" if part.on != "greenlets" else ""
+    return f"{part.journal}, locks {part.locks}, {what}{on}: {part.verdict}, {many}{broken}"

@@ -120,6 +120,8 @@ def conclude(run: CheckRun) -> None:
             continue
         verdicts.append(Verdict(mode.verdict))
         reasons += [f"{mode.name}: {reason}" for reason in mode.because]
+    if run.explore is not None:
+        run.untried += [f"explore: {what}" for what in run.explore.unexplored]
     missing = [name for name in MODES if name not in {mode.name for mode in run.modes}]
     if not run.complete:
         reasons += [f"{name} was not begun" for name in missing]

@@ -21,7 +21,7 @@ class TimelineStep(Struct):
         parameters: Its parameters as text.
         result: What came of it, in a few words.
         seen: What the receiver saw of it, each as text.
-        status: "ok", "waits", "timed out", "refused" or "killed".
+        status: "ok", "waits", "timed out", "refused", "asleep" (outside SQLite) or "killed".
         answer: The call's outcome; empty while it goes on.
         lock: What the worker holds afterwards: "write", "open" (a transaction, an unread cursor) or "".
         total: The stock as an independent connection sees it afterwards; None where nobody can read.
@@ -129,6 +129,7 @@ class ExploreVariant(Struct):
         overlapped_ids: Schedules in which two calls of one id were in flight at once.
         violations: The smallest schedule of each kind.
         deadlocks: Schedules in which everybody waited for everybody.
+        unexplored: What was not explored although all schedules may be covered.
     """
 
     name: str
@@ -142,6 +143,7 @@ class ExploreVariant(Struct):
     schedules: Schedules
     deadlocks: int
     parts: list[ExplorePart]
+    unexplored: list[str] = field(default_factory=list)
 
     @property
     def covered(self) -> str:

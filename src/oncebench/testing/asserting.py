@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from oncebench.audit import Verdict
@@ -13,7 +14,7 @@ from oncebench.testing.telling import explained, in_saved_form
 
 
 def assert_once(receive: Any, **options: Any) -> Exploration:
-    """Assert that a receiver is sound in every schedule that is explored.
+    """Assert that a receiver is sound in every schedule that is explored; warn of what was not explored.
 
     Args:
         receive: A function `(db, id, qty) -> bool`, an object with `receive` and perhaps `setup`, `connect`,
@@ -34,6 +35,8 @@ def assert_once(receive: Any, **options: Any) -> Exploration:
         raise AssertionError(_message(result.name, smallest, in_saved_form(result).covered))
     if result.verdict is Verdict.UNKNOWN:
         raise AssertionError(f"{result.name} is unknown, because {'; '.join(result.because)}")
+    for what in result.unexplored:
+        warnings.warn(f"{result.name} is sound, but not explored: {what}", stacklevel=2)
     return result
 
 

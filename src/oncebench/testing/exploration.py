@@ -71,6 +71,8 @@ class Failure:
             words += ["--locks", self.setting.locks]
         if self.setting.journal != USUAL.journal:
             words += ["--journal", self.setting.journal]
+        if self.setting.on != USUAL.on:
+            words += ["--on", self.setting.on]
         return shlex.join(words)
 
 
@@ -93,6 +95,8 @@ class Part:
         overlapped: Schedules in which two calls of one id were in flight at once.
         because: Why nothing can be said; empty otherwise.
         notes: What a reader must know.
+        unexplored: What was not explored although all schedules may be covered.
+        given_up: Whether it did not come back, so that there is no use in another part.
     """
 
     plan: Plan
@@ -111,6 +115,8 @@ class Part:
     overlapped: int = 0
     because: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    unexplored: list[str] = field(default_factory=list)
+    given_up: bool = False
 
     @property
     def verdict(self) -> Verdict:
@@ -152,6 +158,11 @@ class Exploration:
         reasons = [reason for part in self.parts for reason in part.because]
         nothing = "it raced nothing: no two calls of one id were ever in flight at once"
         return list(dict.fromkeys(reasons)) or [nothing]
+
+    @property
+    def unexplored(self) -> list[str]:
+        """What was not explored although all schedules may be covered: a sound receiver's limits."""
+        return list(dict.fromkeys(what for part in self.parts for what in part.unexplored))
 
     @property
     def failures(self) -> dict[Kind, Failure]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +15,11 @@ from oncebench.audit import Findings, Kind, Violation, audit, overlapped
 from oncebench.explore.crew import Crew
 from oncebench.explore.plan import Plan
 from oncebench.explore.play import Play
-from oncebench.explore.run import Diverged, Run, Unexplorable
+from oncebench.explore.run import Diverged, NeedsThreads, Run, Unexplorable
 from oncebench.explore.search import Search
 from oncebench.explore.site import Site
 from oncebench.explore.strategies import Sample, Strategy, play_chosen, play_told, with_preemptions
+from oncebench.explore.surroundings import SLEPT
 from oncebench.explore.views import Views
 from oncebench.messages import BadInput, History, Outcome
 from oncebench.receivers import loader
@@ -97,23 +100,22 @@ def explore(
     journals = journals if code.own_setup is None else journals[:1]
     whole = [Plan.of(plan, workers) if isinstance(plan, str) else plan for plan in plans]
     whole = [each for plan in whole for each in plan.to_consumers(code.consumers)]
+    how = _How(strategy, preemptions, most, reduce, seed)
+    on = _here(on)
     for journal, lock, plan in itertools.product(journals, locks, whole):
-        part = Part(plan, Setting(journal, lock, on, patience))
+        part = Part(plan, Setting(journal, lock, on, patience), given_up=True)
         if code.mixed:
             part.because.append("two versions share the store, and explore steps one")
         elif code.serve is not None:
             part.because.append("its statements run in another process, which explore does not step")
         else:
-            _explore_part(code, part, strategy, preemptions, most, reduce, seed)
+            part = _explored(code, plan, part.setting, how)
         result.parts.append(part)
         if each is not None:
             each(part)
-        if (
-            code.serve is not None
-            or code.mixed
-            or any("did not come back" in reason for reason in part.because)
-        ):
+        if part.given_up:
             break
+        on = part.setting.on  # threads from now on, if they were needed
     return result
 
 
@@ -146,6 +148,11 @@ def play(
             run = pick(Play(crew, site, plan, Views(), recording))
         except Unexplorable as stop:
             raise BadInput(f"{code.name} cannot be replayed: {stop}") from stop
+        except NeedsThreads as stop:
+            raise BadInput(
+                f"{code.name} cannot be played on greenlets, since it waits outside SQLite at {stop.where}: "
+                "play it on threads"
+            ) from stop
     return run, judge(run)
 
 
@@ -164,12 +171,12 @@ def stage(
     with contextlib.ExitStack() as stack:
         site = Site(code, Settings(setting.journal, "off", BUSY_TIMEOUT), folder)
         stack.callback(site.close)
-        waits = setting.locks == "wait"
-        if setting.on == "greenlets":
+        waits, on = setting.locks == "wait", _here(setting.on)
+        if on == "greenlets":
             from oncebench.explore.greenlets import Greenlets
 
             yield site, stack.enter_context(Greenlets(site, plan.workers, waits, setting.patience))
-        elif setting.on == "threads":
+        elif on == "threads":
             from oncebench.explore.threads import Threads
 
             yield site, stack.enter_context(Threads(site, plan.workers, waits, setting.patience))
@@ -177,6 +184,12 @@ def stage(
             from oncebench.explore.processes import Processes
 
             yield site, stack.enter_context(Processes(site, plan.workers, waits, setting.patience))
+
+
+def _here(on: Crewed) -> Crewed:
+    """Off the main thread nothing could bring a greenlet back that waits."""
+    main = threading.current_thread() is threading.main_thread()
+    return "threads" if on == "greenlets" and not main else on
 
 
 def taken(receiver: Any) -> Receiver:
@@ -195,54 +208,102 @@ def declared(code: Receiver) -> str:
     return code.expected if variant is None else variant.explored or variant.expected
 
 
-def _explore_part(
-    code: Receiver,
-    part: Part,
-    strategy: Strategy | None,
-    preemptions: int | None,
-    most: int | None,
-    reduce: bool,
-    seed: int,
-) -> None:
-    with stage(code, part.plan, part.setting) as (site, crew):
+@dataclass(frozen=True, slots=True)
+class _How:
+    strategy: Strategy | None
+    preemptions: int | None
+    most: int | None
+    reduce: bool
+    seed: int
+
+
+def _explored(code: Receiver, plan: Plan, setting: Setting, how: _How) -> Part:
+    """One part; on threads if greenlets will not do.
+
+    What a receiver keeps for each thread, or locks for each, is shared among greenlets of one thread: a
+    fault is believed if threads show it too.
+    """
+    try:
+        part = _searched(code, plan, setting, how)
+        if setting.on != "greenlets" or not part.failures:
+            return part
+        faithful = replace(setting, on="threads")
+        with stage(code, plan, faithful) as (site, crew):
+            if _write_down(part, crew, site):
+                return part
+    except NeedsThreads:
+        pass
+    return _searched(code, plan, replace(setting, on="threads"), how)
+
+
+def _searched(code: Receiver, plan: Plan, setting: Setting, how: _How) -> Part:
+    part = Part(plan, setting)
+    with stage(code, plan, setting) as (site, crew):
         try:
             views = Views()
             first = _twice(crew, site, part, views)
             work: Search | Sample
-            if strategy is not None:
-                work = Sample(crew, site, part.plan, views, strategy, seed)
+            if how.strategy is not None:
+                work = Sample(crew, site, plan, views, how.strategy, how.seed)
             else:
-                work = Search(crew, site, part.plan, views, preemptions, reduce, most)
+                work = Search(crew, site, plan, views, how.preemptions, how.reduce, how.most)
             for _ in work.runs():
-                if views.hidden and reduce and isinstance(work, Search):
+                if views.hidden and how.reduce and isinstance(work, Search):
                     # What a worker does depends on more than it has seen: no state may be taken for another.
                     part.notes.append(
                         f"nothing is skipped, since the receiver remembers outside: {views.hidden}"
                     )
-                    reduce = False
-                    work = Search(crew, site, part.plan, views, preemptions, False, most)
+                    work = Search(crew, site, plan, views, how.preemptions, False, how.most)
                     for _ in work.runs():
                         pass
                     break
             _judge_all(part, work)
-            for failure in part.failures:
-                _write_down(failure, Play(crew, site, part.plan, views, recording=True), part.notes)
+            if setting.on != "greenlets" and not _write_down(part, crew, site):
+                part.notes.append("a smallest schedule did not show its fault when it was played again")
             if isinstance(work, Sample):
-                part.notes.append(work.strategy.promise(part.plan, work.steps))
+                part.notes.append(work.strategy.promise(plan, work.steps))
             elif not work.complete:
                 part.because.append(
                     f"only {work.played + work.cut:,} schedules were begun, and there are more"
                 )
             elif work.bounded:
-                part.bound = preemptions
+                part.bound = how.preemptions
             if not any(step.statement for step in first.steps):
                 part.because.append("no statement of it was seen: its connection is not one of sqlite3's")
+            part.unexplored += _unexplored(first, work)
         except Unexplorable as stop:
+            part.given_up = True
             part.because.append(f"{stop} (schedule {stop.schedule})")
         except Diverged as stop:
             part.because.append(f"it does not do the same on the same schedule: {stop}")
         except Unreadable as stop:
             part.because.append(f"the store could not be read: {stop}")
+    return part
+
+
+def _unexplored(first: Run, work: Search | Sample) -> Iterator[str]:
+    """What a receiver does outside SQLite, and how far that was explored."""
+    for where in dict.fromkeys(where for found in work.found.values() for where in found.run.asleep):
+        yield (
+            f"several processes: it waits outside SQLite at {where}, and threads of one process were "
+            "explored, where one waits there until another has moved"
+        )
+    for slept in dict.fromkeys(text for step in first.steps for text in step.seen if SLEPT in text):
+        yield f"it sleeps ({slept.strip(chr(39))}), which nobody waited for"
+
+
+def _write_down(part: Part, crew: Crew, site: Site) -> bool:
+    """Play the smallest schedule of each kind again, for a timeline; whether each shows its kind again."""
+    for failure in part.failures:
+        try:
+            told = failure.run.schedule
+            again = play_told(Play(crew, site, part.plan, Views(), recording=True), told)
+        except (BadInput, Unexplorable, Diverged):
+            return False
+        if failure.kind not in judge(again).counts:
+            return False
+        failure.run.steps = again.steps
+    return True
 
 
 def _twice(crew: Crew, site: Site, part: Part, views: Views) -> Run:
@@ -291,15 +352,3 @@ def _judge_all(part: Part, work: Search | Sample) -> None:
     part.failures = [
         Failure(violation, run, part.setting, counts[kind]) for kind, (run, violation) in smallest.items()
     ]
-
-
-def _write_down(failure: Failure, play: Play, notes: list[str]) -> None:
-    """Play the smallest schedule of a kind once more, and keep its steps for a timeline."""
-    try:
-        again = play_told(play, failure.run.schedule)
-    except BadInput as error:
-        notes.append(f"the smallest schedule of {failure.kind} did not go the same way again: {error}")
-        return
-    if failure.kind not in judge(again).counts:
-        notes.append(f"{failure.violation.schedule} showed {failure.kind}, but not when it was played again")
-    failure.run.steps = again.steps

@@ -65,6 +65,7 @@ def in_saved_form(exploration: Exploration) -> ExploreVariant:
         ),
         deadlocks=sum(part.deadlocks for part in exploration.parts),
         parts=[_part(part) for part in exploration.parts],
+        unexplored=exploration.unexplored,
     )
 
 

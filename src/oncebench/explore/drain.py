@@ -1,0 +1,63 @@
+"""After the last move of a schedule: what was not answered is delivered again, alone, until it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from oncebench.explore.crew import Crew
+from oncebench.explore.gate import GO
+from oncebench.explore.plan import Plan
+from oncebench.explore.run import Unexplorable
+from oncebench.messages import CALL_BITS, Operation, Outcome
+
+MOST_TRIES = 3
+"""Redeliveries of a message before it counts as stuck."""
+
+
+def drain(
+    crew: Crew, token: str, plan: Plan, operations: Sequence[Operation], now: int, schedule: Sequence[str]
+) -> tuple[tuple[Operation, ...], tuple[int, ...]]:
+    """Deliver again what was not answered.
+
+    Args:
+        crew: Its first worker does it.
+        token: As `Site.token`.
+        plan: What was delivered.
+        operations: What became of it.
+        now: The time of the first redelivery.
+        schedule: What was played.
+
+    Returns:
+        All operations, and which of them were redeliveries in vain.
+
+    Raises:
+        Unexplorable: A redelivery did not come back.
+    """
+    drained, stuck = list(operations), []
+    last = {(operation.worker, operation.delivery): operation for operation in operations}
+    unanswered = dict.fromkeys((op.id, op.qty) for op in last.values() if not op.outcome.is_completion)
+    publisher = plan.workers
+    for nth, (id, qty) in enumerate(unanswered):
+        for attempt in range(MOST_TRIES):
+            call = publisher << CALL_BITS | nth * MOST_TRIES + attempt
+            crew.begin(0, [(id + token, qty, call)], live=False)
+            event = crew.resume(0, GO)
+            if event.kind == "asleep":
+                event = crew.look_again(0, crew.patience) or event
+            if event.kind != "answer":
+                where = f": it is at {event.what}" if event.kind in ("asleep", "overdue") else ""
+                raise Unexplorable(
+                    f"{id}, redelivered alone after all else, did not come back in time{where}",
+                    "".join(schedule),
+                )
+            outcome = Outcome(event.outcome)
+            drained.append(
+                Operation(publisher, id, qty, now, now + 1, outcome, event.what, event.left_open, nth, call)
+            )
+            now += 2
+            crew.settle()
+            if outcome.is_completion:
+                break
+        else:
+            stuck.append(len(drained) - 1)
+    return tuple(drained), tuple(stuck)

@@ -1,0 +1,70 @@
+"""Whether a worker that does not come back is asleep, and where: what no statement of SQLite's explains."""
+
+from __future__ import annotations
+
+import linecache
+import os
+import sysconfig
+from collections.abc import Iterable
+from pathlib import Path
+from types import FrameType
+
+TICK = 0.005
+"""Seconds between two looks at a worker that has not come back."""
+STILL = 5
+"""Looks in a row that find it asleep, and not a nanosecond of work done since, before that is believed."""
+
+_NOT_THEIRS = (
+    "<frozen",
+    sysconfig.get_paths()["stdlib"],
+    *(str(Path(__file__).parents[1] / room) for room in ("explore", "testing", "stores", "cli")),
+)
+
+
+class Pulse:
+    """Feels whether a thread is asleep; on systems without `/proc` that is never said."""
+
+    def __init__(self, process: int, thread: int) -> None:
+        """Prepare.
+
+        Args:
+            process: Its number.
+            thread: Its number for the system (`threading.Thread.native_id`).
+        """
+        place = Path(f"/proc/{process}/task/{thread}")
+        self._stat, self._work = place / "stat", place / "schedstat"
+        self._last = ""
+        self._count = 0
+
+    def is_still(self) -> bool:
+        """Whether it has been asleep at each of the last looks; to be asked once each tick."""
+        beat = self._beat()
+        self._count = self._count + 1 if beat and beat == self._last else 0
+        self._last = beat
+        return self._count >= STILL
+
+    def _beat(self) -> str:
+        """Nanoseconds of work it has done, if it sleeps; nothing if it runs, or waits to."""
+        try:
+            state = self._stat.read_text(errors="replace").rpartition(")")[2].split()[0]
+            return self._work.read_text().split()[0] if state == "S" else ""
+        except (OSError, IndexError):
+            return ""
+
+
+def frames(frame: FrameType | None) -> Iterable[tuple[str, int]]:
+    """File and line of a frame and of those that called it."""
+    while frame is not None:
+        yield frame.f_code.co_filename, frame.f_lineno
+        frame = frame.f_back
+
+
+def place(stack: Iterable[tuple[str, int]]) -> str:
+    """The receiver's own line among these, the innermost first: `mine.py:12 (with lock:)`."""
+    theirs = next(((file, line) for file, line in stack if not file.startswith(_NOT_THEIRS)), None)
+    if theirs is None:
+        return "a place that is not known"
+    file, line = theirs
+    here = f"{Path.cwd()}{os.sep}"
+    source = linecache.getline(file, line).strip()
+    return f"{file.removeprefix(here)}:{line}" + (f" ({source})" if source else "")

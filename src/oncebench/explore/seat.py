@@ -1,0 +1,58 @@
+"""Where one worker is, as the scheduler sees it."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+from oncebench.messages import CALL_BITS
+
+
+class Status(enum.Enum):
+    """What it does."""
+
+    IDLE = "between calls"
+    PARKED = "before a statement"
+    WAITING = "waiting for a lock with"
+    ASLEEP = "waiting outside SQLite after"
+    DONE = "all delivered"
+
+
+@dataclass(slots=True)
+class Seat:
+    """Where one worker is.
+
+    Attributes:
+        view: What it has seen, as a number.
+        where: The receiver's line at which it waits outside SQLite.
+        retry: It waits, and somebody has let go of a lock since.
+        marks: For each statement of the open transaction: what was committed when it ran, and after how many
+            commits.
+    """
+
+    number: int
+    name: str
+    view: int
+    status: Status
+    retry: bool = False
+    waiting_since: int = 0
+    delivered: int = 0
+    calls: int = 0
+    statements: int = 0
+    refusals: int = 0
+    code: str = ""
+    holding: int = 0
+    statement: str = ""
+    parameters: str = ""
+    where: str = ""
+    marks: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def call(self) -> int:
+        """The number of its call."""
+        return self.number << CALL_BITS | self.calls
+
+    @property
+    def is_in_a_call(self) -> bool:
+        """Whether it can be killed."""
+        return self.status in (Status.PARKED, Status.WAITING)

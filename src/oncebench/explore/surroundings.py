@@ -1,0 +1,53 @@
+"""What is not SQLite's, as workers find it: a fork is refused, a sleep takes no time."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from oncebench.explore.connecting import connections_stepped
+from oncebench.explore.gate import gate_of_caller
+
+ONE_PROCESS = "explore moves one process for each worker at the most, so call SQLite in the process it is in"
+SLEPT = "slept "
+"""What the text of a sleep begins with, among the things that a worker has seen."""
+
+_fork, _sleep = os.fork, time.sleep
+
+
+@functools.wraps(_fork)
+def _no_fork() -> int:
+    gate = gate_of_caller.get()
+    if gate is not None:
+        gate.refuse(f"it forks: {ONE_PROCESS}")
+    return _fork()
+
+
+@functools.wraps(_sleep)
+def _no_sleep(seconds: Any, /) -> None:
+    gate = gate_of_caller.get()
+    if gate is None:
+        _sleep(seconds)
+    else:
+        _sleep(min(seconds, 0))  # says what is wrong with a number that is none
+        gate.saw(f"{SLEPT}{seconds:g} s")
+
+
+@contextlib.contextmanager
+def surroundings(store: str) -> Iterator[None]:
+    """Within, a worker's code finds connections that step; whoever is no worker sees no change.
+
+    Args:
+        store: Real path of the one file that workers may open.
+    """
+    before = os.fork, time.sleep
+    os.fork, time.sleep = _no_fork, _no_sleep
+    try:
+        with connections_stepped(store):
+            yield
+    finally:
+        os.fork, time.sleep = before
