@@ -15,6 +15,7 @@ from oncebench.cli.replay import replay
 from oncebench.cli.report import report
 from oncebench.cli.run import run
 from oncebench.cli.show import show
+from oncebench.cli.sweep import sweep
 from oncebench.cli.telling import INTERRUPTED
 from oncebench.cli.variants import variants
 from oncebench.cli.wire import wire
@@ -30,7 +31,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for _command in (check, run, explore, replay, crash, wire, compare, show, report, variants):
+for _command in (check, run, explore, replay, crash, wire, sweep, compare, show, report, variants):
     app.command()(_command)
 
 # The class that all errors of usage have in common, wherever this version of typer keeps it.

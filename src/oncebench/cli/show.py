@@ -19,11 +19,12 @@ def show(
     """Print a saved run."""
     from rich.console import Console
 
-    from oncebench.report import checked, explored, terminal, wired
+    from oncebench.report import checked, explored, swept, terminal, wired
     from oncebench.results.checked import CheckRun
     from oncebench.results.explored import ExploreRun
     from oncebench.results.forms import load_any
     from oncebench.results.schema import encode
+    from oncebench.results.swept import SweepRun
     from oncebench.results.wired import WireRun
 
     result = load_any(run)
@@ -38,6 +39,8 @@ def show(
             told = explored.render(result)
         case WireRun():
             told = wired.render(result)
+        case SweepRun():
+            told = swept.render(result)
         case _:
             told = terminal.render(result)
     Console(highlight=False, soft_wrap=True).print(told)

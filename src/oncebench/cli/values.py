@@ -34,6 +34,19 @@ def one_of(texts: list[str], allowed: tuple[str, ...], option: str) -> list[str]
     return values
 
 
+def whole_numbers(texts: list[str], option: str) -> list[int]:
+    """The same for whole numbers of any size.
+
+    Raises:
+        BadInput: One of them is none.
+    """
+    parts = dict.fromkeys(part.strip() for text in texts for part in text.split(","))
+    for part in parts:
+        if not re.fullmatch(r"[0-9]{1,9}", part):
+            raise BadInput(f"{option} takes whole numbers such as 1,2,4, not {part!r}")
+    return list(dict.fromkeys(map(int, parts)))
+
+
 def written(value: object) -> str:
     """A value as the command line takes it, to the last digit."""
     if isinstance(value, tuple):

@@ -197,7 +197,9 @@ def _differences(first: tuple[str, RunResult], other: tuple[str, RunResult]) -> 
 
 
 def _text(value: object) -> str:
-    return (" ".join(map(str, value)) or "none") if isinstance(value, list) else str(value)
+    if isinstance(value, list):
+        return " ".join(map(str, value)) or "none"
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 _Two = tuple[Side, RaceResult]

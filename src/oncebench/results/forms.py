@@ -9,15 +9,17 @@ from oncebench.results.checked import CheckRun
 from oncebench.results.explored import ExploreRun
 from oncebench.results.files import kind_of, load_as
 from oncebench.results.schema import RunResult
+from oncebench.results.swept import SweepRun
 from oncebench.results.wired import WireRun
 
-AnyRun = RunResult | CheckRun | ExploreRun | WireRun
+AnyRun = RunResult | CheckRun | ExploreRun | WireRun | SweepRun
 FORMS: dict[str, type[AnyRun]] = {
     "race": RunResult,
     "crash": RunResult,
     "explore": ExploreRun,
     "wire": WireRun,
     "check": CheckRun,
+    "sweep": SweepRun,
 }
 """The form of each kind, as `run.json` names it."""
 

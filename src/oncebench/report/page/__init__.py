@@ -11,12 +11,14 @@ from importlib import resources
 import jinja2
 from markupsafe import Markup
 
+from oncebench.messages import BadInput
 from oncebench.report.page import checked, crashed, explored, raced, wired
 from oncebench.report.page.blocks import Page
 from oncebench.report.texts import printable
 from oncebench.results.checked import CheckRun
 from oncebench.results.explored import ExploreRun
 from oncebench.results.forms import AnyRun
+from oncebench.results.swept import SweepRun
 from oncebench.results.wired import WireRun
 
 _HERE = resources.files(__name__)
@@ -58,6 +60,8 @@ def _page(run: AnyRun) -> Page:
             return explored.page(run)
         case WireRun():
             return wired.page(run)
+        case SweepRun():
+            raise BadInput("a sweep has no page: oncebench show prints it")
         case _:
             return crashed.page(run) if run.kind == "crash" else raced.page(run)
 
