@@ -18,6 +18,7 @@ from oncebench.messages import BadInput, History, State
 from oncebench.race import Policy, Race, coordinator
 from oncebench.report.progress import time_left
 from oncebench.results import save, summary
+from oncebench.results.files import load_as
 from oncebench.results.schema import SCHEMA, RaceResult
 from oncebench.results.swept import Grid, Place, SweepRun, add, left, places, refuse_other
 from oncebench.stores.sqlite import Settings
@@ -94,6 +95,27 @@ def test_another_grid_or_machine_is_refused() -> None:
         refuse_other(run, "x", {"time_limit": 5.0}, {})
     with pytest.raises(BadInput, match="x was begun with another sqlite"):
         refuse_other(run, "x", {}, {"sqlite": "3.45.0"})
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ('"busy_timeout": [\n   0.0,', '"busy_timeout": [\n   1.0,', "its cells are not those of its grid"),
+        ('"expected": {\n  "a"', '"expected": {\n  "c"', "its cells are not those of its grid"),
+        ('"workers": [\n   1,', '"workers": [\n   ' + "1," * 3000, "cells, not 1 to 2,000"),
+    ],
+)
+def test_file_whose_parts_do_not_fit_is_refused(old: str, new: str, sentence: str, tmp_path: Path) -> None:
+    """Cells outside its grid, another receiver, a grid that nobody could race."""
+    run = sweep()
+    add(run, next(places(GRID)), figure(10))
+    path = save(run, tmp_path)
+    text = path.read_text()
+    assert old in text
+    assert load_as(path, SweepRun) == run
+    path.write_text(text.replace(old, new, 1))
+    with pytest.raises(BadInput, match="not a run that oncebench saved.*" + sentence):
+        load_as(path, SweepRun)
 
 
 def test_time_left_is_told_from_the_cells_that_are_done() -> None:

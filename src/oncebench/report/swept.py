@@ -39,7 +39,7 @@ def conclusions(run: SweepRun) -> RenderableType:
 def _best(run: SweepRun, swept: Swept) -> Iterator[Text]:
     mine = [cell.race.verdict for cell in run.cells if cell.place.receiver == swept.name]
     if swept.best is None:
-        yield Text(f"  no setting of {len(mine)} was sound", "yellow")
+        yield Text(f"  no setting was sound among {len(mine)}", "yellow")
         return
     if broken := mine.count("broken"):
         yield Text(f"  broken in {broken} of {len(mine)} cells: that others were not may be luck", "red")

@@ -61,7 +61,7 @@ def of_repeats(baseline: Floats, candidate: Floats, paired: bool, rng: np.random
 def has_calls(latency: Latency) -> bool:
     """Whether there is a histogram to draw from."""
     counts = [count for _, count in latency.histogram]
-    return sum(counts) == latency.count > 0 and min(counts) > 0
+    return 0 < sum(counts) == latency.count < 2**53 and min(counts) > 0
 
 
 def of_histograms(baseline: Latency, candidate: Latency, rng: np.random.Generator) -> dict[str, Ratio]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping
 
 import msgspec
@@ -12,15 +13,22 @@ from oncebench.audit import Verdict
 from oncebench.messages import BadInput
 from oncebench.results.schema import RaceResult
 
+MOST_CELLS = 2000
+
 
 class Grid(Struct):
-    """What is varied; every combination is a cell. Times in seconds."""
+    """What is varied; every combination is a cell, `MOST_CELLS` at the most. Times in seconds."""
 
     receivers: list[str]
     workers: list[int]
     journal: list[str]
     synchronous: list[str]
     busy_timeout: list[float]
+
+    def __post_init__(self) -> None:
+        cells = math.prod(map(len, msgspec.structs.astuple(self)))
+        if not 1 <= cells <= MOST_CELLS:
+            raise BadInput(f"the grid has {cells:,} cells, not 1 to {MOST_CELLS:,}: leave some values out")
 
 
 class Place(Struct, frozen=True):
@@ -85,6 +93,11 @@ class SweepRun(Struct):
     expected: dict[str, str]
     cells: list[Cell] = field(default_factory=list)
     variants: list[Swept] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        known = set(places(self.grid))
+        if set(self.expected) != set(self.grid.receivers) or any(c.place not in known for c in self.cells):
+            raise BadInput("its cells are not those of its grid")
 
 
 def places(grid: Grid) -> Iterator[Place]:
