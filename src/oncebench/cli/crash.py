@@ -109,7 +109,6 @@ def crash_all(
 ) -> None:
     """Each receiver in each journal mode, added to the result."""
     from oncebench.crash.campaign import crash as kill_all
-    from oncebench.receivers.registry import VARIANTS
     from oncebench.report.progress import Progress
     from oncebench.results.crashed import of_crashes
 
@@ -117,8 +116,7 @@ def crash_all(
     for receiver in receivers:
         crashes = []
         name = receiver.name if heir is None else f"{receiver.name} then {heir.name}"
-        expected = VARIANTS[name].expected_in_crash if name in VARIANTS else "sound"
-        expected = receiver.expected if receiver.mixed else expected
+        expected = receiver.expected_in("crash") if heir is None else "sound"
         for mode in settings:
             with progress.of(f"{name}, {mode.journal}", "kills") as report:
                 ended = kill_all(

@@ -14,6 +14,7 @@ from oncebench.messages import BadInput
 if TYPE_CHECKING:
     from oncebench.race import Policy
     from oncebench.receivers.loader import Receiver
+    from oncebench.receivers.registry import Mode
     from oncebench.results import RaceResult, RunResult
     from oncebench.stores.sqlite import Settings
     from oncebench.workload import Workload
@@ -138,6 +139,7 @@ def race_all(
     from oncebench.results import repeated, summary
 
     progress = Progress(not quiet)
+    tried: Mode = "sequential" if workload.workers == 1 else "threads" if policy.threads > 1 else "race"
     races: list[list[list[RaceResult]]] = [[[] for _ in settings] for _ in receivers]
     for number in range(repeats):
         for receiver, of_receiver in zip(receivers, races, strict=True):
@@ -148,7 +150,9 @@ def race_all(
                 so_far.append(summary.of_race(ended))
                 result.variants = [
                     summary.of_variant(
-                        one.name, one.expected, [repeated.together(same) for same in its_races if same]
+                        one.name,
+                        one.expected_in(tried),
+                        [repeated.together(same) for same in its_races if same],
                     )
                     for one, its_races in zip(receivers, races, strict=True)
                     if its_races[0]

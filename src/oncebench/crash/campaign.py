@@ -341,8 +341,8 @@ def _steps(member: Member) -> list[Step]:
 
 def _died_at(point: Point, member: Member) -> bool:
     """Whether it was killed, and after the statement that was meant."""
-    texts = [said["text"] for said in member.said if said.get("said") == "came by"]
-    return member.doomed and texts == [point.statement] * (point.place == "after statement")
+    came_by = [points.shape(said["text"]) for said in member.said if said.get("said") == "came by"]
+    return member.doomed and came_by == [points.shape(point.statement)] * (point.place == "after statement")
 
 
 def _during(history: History, row: int, steps: Sequence[Step]) -> list[Step]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -86,6 +87,14 @@ class Point:
     signal: signal.Signals = signal.SIGKILL
 
 
+_VALUE = re.compile(r"'(?:[^']|'')*(?:'|$)|\b\d[\w.]*\b")
+
+
+def shape(text: str) -> str:
+    """A statement without its values: a time, or a key of the attempt, differs from run to run."""
+    return _VALUE.sub("?", text)
+
+
 def statements(bare: Sequence[Step], watched: Sequence[Step]) -> tuple[list[Statement], bool]:
     """Tell the statements of one call from the triggers of the witness in it.
 
@@ -101,13 +110,18 @@ def statements(bare: Sequence[Step], watched: Sequence[Step]) -> tuple[list[Stat
         The statements, in terms of `watched`, and whether the two runs fitted. If they did not, every step
         counts as a statement: more points than there need be, but none too few.
     """
-    plain = [(text, len(list(run))) for text, run in groupby(step.text for step in bare if step.text)]
     end = next((step for step in watched if not step.text), None)
     steps = [step for step in watched if step.text]
-    runs = [list(run) for _, run in groupby(steps, key=lambda step: step.text)]
-    fits = [text for text, _ in plain] == [run[0].text for run in runs] and all(
-        len(run) % count == 0 for run, (_, count) in zip(runs, plain, strict=True)
-    )
+    for wording in (str, shape):
+        plain = [
+            (text, len(list(run))) for text, run in groupby(wording(step.text) for step in bare if step.text)
+        ]
+        runs = [list(run) for _, run in groupby(steps, key=lambda step: wording(step.text))]
+        fits = [text for text, _ in plain] == [wording(run[0].text) for run in runs] and all(
+            len(run) % count == 0 for run, (_, count) in zip(runs, plain, strict=True)
+        )
+        if fits:
+            break
     if fits:
         first = [
             step for run, (_, count) in zip(runs, plain, strict=True) for step in run[:: len(run) // count]

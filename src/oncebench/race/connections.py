@@ -11,6 +11,7 @@ import os
 import sqlite3
 import weakref
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from oncebench.stores import sqlite
@@ -32,12 +33,14 @@ class Connections:
             connection and waits for Python, which another thread holds that waits for the connection.
         threaded: Whether one of them was opened with `check_same_thread=False`, which is how Python code
             says that threads may share it.
+        beside: Connections to the store that the bench itself has opened, beside those for the receiver.
     """
 
     def __init__(self, store: str) -> None:
         self.before_statement: Callable[[str], None] = lambda statement: None
         self.heard = True
         self.threaded = False
+        self.beside = 0
         self._store = os.path.realpath(store)
         self._patience: dict[int, float] = {}
         self._impatient = False
@@ -59,6 +62,14 @@ class Connections:
             return db
 
         sqlite3.connect = sqlite3.dbapi2.connect = connect  # type: ignore[assignment]
+
+    def are_open(self) -> bool:
+        """Whether the process has one, of any driver; taken for granted where /proc does not say."""
+        try:
+            files = [os.path.realpath(file) for file in Path("/proc/self/fd").iterdir()]
+        except OSError:
+            return True
+        return files.count(self._store) > self.beside
 
     def leave(self, db: sqlite3.Connection) -> None:
         """Leave one connection to its owner: the worker sees to the one that it hands to the receiver."""

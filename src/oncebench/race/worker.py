@@ -113,6 +113,7 @@ class Worker:
                 self._connections.set_impatient(True)
             self._obstacle = self._second_connection() if impatient else None
             self._due = moments(opened, *offered) if offered else None
+            self._connections.beside = int(self._obstacle is not None)
             self._pausing = paused
             self._trace()
             if (
@@ -329,9 +330,9 @@ def main() -> None:
     sys.path[:] = jobs[0].import_path
     if jobs[0].dies_in >= 0:
         signal.signal(signal.SIGTERM, stop)  # a receiver may bring its own handler
-    os.register_at_fork(after_in_child=lambda: _forked(lines[0]))
+    connections = Connections(jobs[0].store)
+    os.register_at_fork(after_in_child=lambda: _forked(lines[0], connections))
     try:
-        connections = Connections(jobs[0].store)
         connections.listen()  # before somebody's module takes `connect` for itself
         receiver = load(jobs[0].target)
         if jobs[0].serving:
@@ -384,9 +385,10 @@ def _share(jobs: Sequence[Job], receiver: Receiver, lines: Sequence[Line], conne
         thread.join()
 
 
-def _forked(line: Line) -> None:
+def _forked(line: Line, connections: Connections) -> None:
     """In a child: SQLite's connections must not be carried over (https://sqlite.org/howtocorrupt.html#_fork_)."""
-    line.say(said="forked")
+    if connections.are_open():
+        line.say(said="forked")
 
 
 def _serve(job: Job, receiver: Receiver, line: Line) -> None:

@@ -1,7 +1,7 @@
 """Wrong: answers first and commits when the next delivery comes, to save a wait for the disk.
 
 What was acknowledged is not durable; a crash, or a pool that rolls back, loses it.
-Repair: COMMIT, then answer.
+Repair: COMMIT, then answer, as in `immediate`.
 """
 
 import sqlite3

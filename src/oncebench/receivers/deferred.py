@@ -1,7 +1,8 @@
 """Right but costly: a plain BEGIN reads first and asks for the write lock later.
 
 If another worker wrote in between, SQLite refuses the upgrade at once, whatever the busy timeout, since
-waiting could never help (https://sqlite.org/rescode.html#busy_snapshot). Sound, at the price of lock errors.
+waiting could never help (https://sqlite.org/rescode.html#busy_snapshot). Sound, at the price of lock errors;
+`immediate` waits instead.
 """
 
 import sqlite3

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from oncebench.messages import MAX_QTY, BadInput, Conflict, State
-from oncebench.receivers.registry import VARIANTS, Judged
+from oncebench.receivers.registry import VARIANTS, Judged, Mode
 from oncebench.stores import sqlite
 from oncebench.stores.witness import Witnessed
 
@@ -55,6 +55,11 @@ class Receiver:
     receive_payload: Callable[[Any, str, int, int, dict[str, Any]], object] | None = None
     consumers: tuple[str, ...] = ()
     mixed: tuple[str, ...] = ()
+
+    def expected_in(self, mode: Mode) -> Judged:
+        """The verdict it must get in one mode: a variant declares its own, all others are to be sound."""
+        variant = VARIANTS.get(self.name)
+        return self.expected if variant is None else variant.expected_in(mode)
 
     def version(self, n: int) -> str:
         """The target of the version that comes nth, from 0, where versions take turns."""
@@ -125,7 +130,7 @@ def load(target: str) -> Receiver:
         return _mix(target, *map(load, versions))
     variant = VARIANTS.get(target)
     if variant is not None:
-        module = importlib.import_module(f"oncebench.receivers.{target}")
+        module = importlib.import_module(variant.module)
         return receiver(getattr(module, "receiver", module), target, variant.expected)
     place, colon, attribute = target.rpartition(":")
     if not colon or not place or not attribute:
@@ -166,6 +171,8 @@ def _mix(name: str, old: Receiver, new: Receiver) -> Receiver:
     if old.serve or new.serve:
         raise BadInput(f"{name}: one of them has a process beside its workers, which cannot be mixed")
     expected: Judged = "broken" if "broken" in (old.expected, new.expected) else "sound"
+    if name in VARIANTS:
+        expected = VARIANTS[name].expected
     return replace(old, name=name, expected=expected, mixed=(old.name, new.name))
 
 

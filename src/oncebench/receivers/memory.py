@@ -1,7 +1,7 @@
 """Wrong: what was seen is remembered in the process.
 
 Another process, or the same one after a restart, has never heard of it and works again.
-Repair: remember it in the store, in the transaction of the work.
+Repair: remember it in the store, in the transaction of the work, as in `immediate`.
 """
 
 import sqlite3

@@ -1,6 +1,6 @@
 """Wrong: INSERT OR REPLACE lets a conflicting quantity overwrite the earlier work and be applied on top.
 
-Repair: a known id with another quantity is a Conflict; keep what is there.
+Repair: a known id with another quantity is a Conflict, as in `immediate`; keep what is there.
 """
 
 import sqlite3

@@ -1,7 +1,7 @@
 """Wrong: a lock error is taken for "somebody else is doing it" and answered as done.
 
 Nobody may be doing it: the message is acknowledged, and its effect never lands.
-Repair: let the lock error out; the publisher delivers again.
+Repair: let the lock error out; the publisher delivers again, as with `immediate`.
 """
 
 import sqlite3

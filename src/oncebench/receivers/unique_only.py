@@ -1,7 +1,8 @@
 """Wrong: a unique key stops the second row, not the second effect, which was committed before it.
 
 Each redelivery works again, even one that comes alone.
-Repair: effect and row in one transaction, so that a refused row takes the effect with it.
+Repair: effect and row in one transaction, so that a refused row takes the effect with it,
+as in `upsert`.
 """
 
 import sqlite3

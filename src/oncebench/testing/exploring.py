@@ -24,7 +24,6 @@ from oncebench.explore.views import Views
 from oncebench.messages import BadInput, History, Outcome
 from oncebench.receivers import loader
 from oncebench.receivers.loader import Receiver
-from oncebench.receivers.registry import VARIANTS
 from oncebench.stores.sqlite import Journal, Settings, Unreadable
 from oncebench.testing.exploration import (
     JOURNALS,
@@ -203,9 +202,8 @@ def taken(receiver: Any) -> Receiver:
 
 
 def declared(code: Receiver) -> str:
-    """The verdict that exploring must come to: a variant declares its own, all others are to be sound."""
-    variant = VARIANTS.get(code.name)
-    return code.expected if variant is None else variant.explored or variant.expected
+    """The verdict that exploring must come to."""
+    return code.expected_in("explore")
 
 
 @dataclass(frozen=True, slots=True)
