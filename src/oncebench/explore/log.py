@@ -41,7 +41,7 @@ class Log:
 
     def committed(self, rows: int) -> None:
         """So many rows of the witness are committed now."""
-        if not self._committed or self._committed[-1][0] != rows:
+        if rows != (self._committed[-1][0] if self._committed else 0):
             self._committed.append((rows, len(self.ended)))
 
     @property

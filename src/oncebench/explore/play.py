@@ -65,6 +65,8 @@ class Play:
         self._slept: dict[str, None] = {}
         self._deaths = 0
         self._commits = 0
+        self._uncounted = False
+        self._content_of = 0
         self._content = views.number("content", "as new")
         self._before = site.renew(crew.disconnect)
         self._seats = [Seat(n, letter(n), -1, Status.DONE) for n in range(plan.workers)]
@@ -238,6 +240,7 @@ class Play:
             seat.status = Status.PARKED
             seat.statement, seat.parameters = plain(event.what), plain(event.parameters)
         else:
+            self._count_commits()
             self._log.end(seat.call, Outcome(event.outcome), event.what, event.left_open)
             seat.calls += 1
             seat.delivered += 1
@@ -326,13 +329,23 @@ class Play:
     # What distinguishes two prefixes.
 
     def _note_content(self, seat: Seat) -> None:
-        if first_word(seat.statement) not in _CHANGES_NOTHING and self._site.changed():
-            self._commits += 1
-            self._log.committed(self._site.witnessed())
-            if self._keyed:
+        if first_word(seat.statement) not in _CHANGES_NOTHING:
+            self._uncounted = True
+            # Only in WAL mode can it be asked later: else somebody may be about to commit, and nobody reads.
+            if (self._keyed or not self._site.is_wal) and self._site.changed():
+                self._commits += 1
+                self._count_commits()
+            if self._keyed and self._commits != self._content_of:
+                self._content_of = self._commits
                 rows = tuple([(name, self._site.plain(repr(rows))) for name, rows in self._site.content()])
                 self._content = self._views.number("content", rows, self._log.commits)
         seat.marks = (*seat.marks, (self._content, self._commits)) if seat.holding else ()
+
+    def _count_commits(self) -> None:
+        """Tell the log what is committed now. When, between two ends of calls, makes no difference to it."""
+        if self._uncounted:
+            self._uncounted = False
+            self._log.committed(self._site.witnessed())
 
     def key(self) -> Hashable:
         """All that the future depends on: what is committed, and for each worker what it has seen and holds.
@@ -362,6 +375,7 @@ class Play:
 
     def finish(self) -> Run:
         """End what is open, read, redeliver what was not answered, read again."""
+        self._count_commits()
         self._crew.settle()
         between = self._site.read()
         operations = self._log.operations()

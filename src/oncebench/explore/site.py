@@ -62,6 +62,7 @@ class Site:
         path: The store.
         token: What is appended to every id, other for each schedule: a receiver that remembers ids in the
             process must not take a new schedule for a redelivery. Taken off wherever ids are shown.
+        is_wal: Whether it can be read at any time, since nobody who commits locks readers out.
     """
 
     def __init__(self, receiver: Receiver, settings: Settings, folder: Path | None = None) -> None:
@@ -209,6 +210,7 @@ class Site:
     def _open(self) -> None:
         self._observer = sqlite3.connect(self.path, isolation_level=None, timeout=0)
         self._observer.execute("PRAGMA synchronous = off")
+        self.is_wal = self._observer.execute("PRAGMA journal_mode").fetchone() == ("wal",)
         self._schema = self._schema_version()
         self._list_tables()
         self._clean = self._seen = self._commits()

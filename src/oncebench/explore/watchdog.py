@@ -9,9 +9,11 @@ import time
 from types import FrameType
 
 from oncebench.explore.gate import Killed
-from oncebench.explore.pulse import TICK, Pulse, frames, place
+from oncebench.explore.pulse import Pulse, frames, place
 
 _ALARM = signal.SIGVTALRM  # nobody else's: pytest-timeout and users take SIGALRM
+
+_TICK = 0.05  # seconds between two looks: each takes the interpreter away from whoever works
 
 
 class Overdue(Killed):
@@ -64,7 +66,7 @@ class Watchdog:
         main = threading.main_thread()
         turn, since = -1, 0.0
         pulse = Pulse(os.getpid(), main.native_id or 0)
-        while not self._called_off.wait(TICK):
+        while not self._called_off.wait(_TICK):
             now = time.monotonic()
             if not self.inside or self.turn != turn:
                 turn, since = self.turn, now
