@@ -85,6 +85,17 @@ def keeps_a_connection_for_each_thread(db: sqlite3.Connection, id: str, qty: int
     return immediate.receive(_kept.db, id, qty)
 
 
+_first: list[sqlite3.Connection] = []
+
+
+def keeps_its_first_connection(db: sqlite3.Connection, id: str, qty: int) -> bool:
+    """Right, in a process that has one store all its life."""
+    if not _first:
+        path = db.execute("PRAGMA database_list").fetchone()[2]
+        _first.append(sqlite3.connect(path, isolation_level=None))
+    return immediate.receive(_first[0], id, qty)
+
+
 def forks(db: sqlite3.Connection, id: str, qty: int) -> bool:
     """Right: the child ends at once."""
     child = os.fork()

@@ -36,17 +36,22 @@ def played(
     return outcomes
 
 
-@pytest.mark.parametrize("on", ["threads", "processes"])
-@pytest.mark.parametrize("target", ["naive", "immediate", "deferred", "stock_first"])
-def test_the_same_outcome_on_greenlets_and(on: Crewed, target: str) -> None:
+@pytest.mark.parametrize(
+    ("on", "target"),
+    [
+        *(("threads", target) for target in ("naive", "immediate", "deferred", "stock_first")),
+        *(("processes", target) for target in ("naive", "immediate", "deferred")),
+    ],
+)
+@pytest.mark.parametrize("journal", JOURNALS)
+def test_the_same_outcome_on_greenlets_and(on: Crewed, target: str, journal: Journal) -> None:
     """Deaths among them, which are SIGKILL for processes and leave a hot journal in rollback mode."""
     for plan in (Plan.of("death", 2), Plan.of("conflict", 3)):
-        for journal in JOURNALS:
-            for locks in LOCKS:
-                told: list[tuple[str, ...]] = []
-                fast = played("greenlets", target, plan, journal, locks, told)
-                assert len(fast) >= DEATHS
-                assert played(on, target, plan, journal, locks, told) == fast
+        for locks in LOCKS:
+            told: list[tuple[str, ...]] = []
+            fast = played("greenlets", target, plan, journal, locks, told)
+            assert len(fast) >= DEATHS
+            assert played(on, target, plan, journal, locks, told) == fast
 
 
 def test_the_comparison_notices_another_receiver() -> None:

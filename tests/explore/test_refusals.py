@@ -211,3 +211,28 @@ def test_nothing_is_left_behind() -> None:
         with pytest.raises(BadInput):
             explore(f"{Path(cannot.__file__)}:opens_another", **{**QUICK, "on": on})
     assert held() == before
+
+
+THREADED = Path(__file__).parents[1] / "threaded.py"
+
+
+def test_one_connection_for_all_workers_is_explored() -> None:
+    """Each part has an object of its own; nobody dies alone; a schedule shows what is wrong, again and again."""
+    result = explore(f"{THREADED}:OneForAll", **{**QUICK, "plans": ["same", "death"]})
+    assert {Kind.DOUBLE_APPLY, Kind.ACKED_BUT_LOST} <= result.failures.keys()
+    assert all(failure.run.steps for failure in result.failures.values())
+    assert not any("!" in failure.violation.schedule for failure in result.failures.values())
+    assert result.unexplored == ["a worker's death: workers share a connection, and would die together"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nobody knows that a thread is asleep")
+def test_one_connection_that_is_taken_for_a_whole_transaction_is_right() -> None:
+    result = explore(f"{THREADED}:Taken", **QUICK)
+    assert (result.verdict, result.complete) == (Verdict.SOUND, True)
+    assert result.parts[0].overlapped
+
+
+def test_a_connection_to_an_earlier_store_is_refused() -> None:
+    """What it writes there nobody reads: it would look lost."""
+    with pytest.raises(BadInput, match="a connection to a store that is gone"):
+        explore(cannot.keeps_its_first_connection, **{**QUICK, "plans": ["same", "conflict"]})

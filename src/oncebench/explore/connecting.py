@@ -43,7 +43,7 @@ def _connect_stepped(database: Any, *arguments: Any, **named: Any) -> Any:
     patient = named.pop("timeout", 5.0) > 0
     base = named.pop("factory", sqlite3.Connection)
     db = _connect(database, timeout=0, factory=stepped(base), **named)
-    db.patient = patient
+    db.patient, db.store = patient, place
     gate.opened(db)
     return db
 

@@ -14,9 +14,11 @@ class Crew(Protocol):
 
     Attributes:
         patience: Seconds after which a worker that does not come back to a step is given up.
+        shares: Whether a worker was given a connection that another had opened.
     """
 
     patience: float
+    shares: bool
 
     def begin(self, worker: int, calls: Sequence[Call], live: bool = True) -> None:
         """Give a worker calls to make; it starts when it is moved. Statements are steps if `live`."""

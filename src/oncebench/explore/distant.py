@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from oncebench.explore.gate import DIE, Event, Gate, Killed
-from oncebench.explore.worker import Call, connect, deliver, roll_back
+from oncebench.explore.worker import Call, connect, deliver, is_anothers, roll_back
 from oncebench.receivers.loader import Receiver
 from oncebench.stores.sqlite import Settings
 
@@ -34,6 +34,7 @@ def serve(
         event = Event("done")
         if order == "connect" and db is None:
             db = connect(gate, receiver, path, settings)
+            event = Event("done", SHARED) if is_anothers(gate, db) else event
         elif order == "deliver":
             gate.dead = False
             try:
@@ -52,6 +53,8 @@ def serve(
             return
 
 
+SHARED = "shared"
+"""What a worker says of a connection that another had opened."""
 ALONE = 0.3
 """Seconds in which a worker that sleeps may wake before another is moved, the first time at that line."""
 
@@ -75,6 +78,7 @@ class Distant:
     def __init__(self, lines: list[Line], patience: float) -> None:
         self.lines = lines
         self.patience = patience
+        self.shares = False
         self._wakes_alone: dict[str, bool] = {}
         self.connected = [False] * len(lines)
         self._todo: list[tuple[Sequence[Call], bool] | None] = [None] * len(lines)
@@ -85,7 +89,7 @@ class Distant:
     def begin(self, worker: int, calls: Sequence[Call], live: bool = True) -> None:
         """Give a worker calls to make; it starts when it is moved. Statements are steps if `live`."""
         if not self.connected[worker]:
-            self.ask(worker, "connect")
+            self.shares |= self.ask(worker, "connect") == SHARED
             self.connected[worker] = True
         self._todo[worker] = calls, live
 
@@ -159,12 +163,12 @@ class Distant:
         self._todo[worker] = None
         self._under_way[worker] = self._sleeps[worker] = self.connected[worker] = False
 
-    def ask(self, worker: int, order: str) -> None:
-        """Have something done between calls."""
+    def ask(self, worker: int, order: str) -> str:
+        """Have something done between calls, and hear what there is to say about it."""
         self.lines[worker].say((order,))
-        self._hear(worker)
+        return self._hear(worker)
 
-    def _hear(self, worker: int) -> None:
-        """Wait for an answer that says nothing, but that all is done."""
-        if not self._lost:
-            self._lost = self.lines[worker].heard_within(self.patience) is None
+    def _hear(self, worker: int) -> str:
+        event = None if self._lost else self.lines[worker].heard_within(self.patience)
+        self._lost = event is None
+        return "" if event is None else event.what

@@ -14,6 +14,10 @@ ONE_THREAD = (
     "it runs statements on a thread of its own: explore moves one thread for each worker, so call SQLite on "
     "the thread that calls receive()"
 )
+ONE_STORE = (
+    "it goes on with a connection to a store that is gone: explore makes a new one for each part, so open "
+    "connections in connect(path), or name a class as the target, of which each part gets an object"
+)
 GO, TIME_OUT, DIE = "go", "time out", "die"
 """What the scheduler says to a parked worker; `TIME_OUT` ends a wait as the busy timeout does."""
 
@@ -137,6 +141,10 @@ class Gate:
         """A connection is open."""
         self.connections = [known for known in self.connections if known() is not None]
         self.connections.append(weakref.ref(db))
+
+    def has_opened(self, db: Any) -> bool:
+        """Whether this worker opened a connection, and not another."""
+        return any(known() is db for known in self.connections)
 
     def _holding(self) -> int:
         return sum([db.holds for known in self.connections if (db := known()) is not None])

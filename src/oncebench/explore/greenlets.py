@@ -18,7 +18,7 @@ from oncebench.explore.run import NeedsThreads
 from oncebench.explore.site import Site
 from oncebench.explore.surroundings import surroundings
 from oncebench.explore.watchdog import Overdue, Watchdog
-from oncebench.explore.worker import Call, connect, deliver, roll_back
+from oncebench.explore.worker import Call, connect, deliver, is_anothers, roll_back
 
 
 class Greenlets:
@@ -34,6 +34,7 @@ class Greenlets:
             patience: Seconds after which a worker that does not come back to a step is given up.
         """
         self.patience = patience
+        self.shares = False
         self._site = site
         self._hub = getcurrent()
         self._gates = [Gate(str(site.path.resolve()), waits, self._park) for _ in range(workers)]
@@ -62,6 +63,7 @@ class Greenlets:
             self._connections[worker] = copy_context().run(
                 connect, self._gates[worker], self._site.receiver, self._site.path, self._site.settings
             )
+            self.shares |= is_anothers(self._gates[worker], self._connections[worker])
         self._gates[worker].dead = False
         self._running[worker] = greenlet(self._run)
         self._todo[worker] = calls, live

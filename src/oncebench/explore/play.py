@@ -34,6 +34,7 @@ class Play:
         schedule: The moves so far.
         preemptions: How many of them left a worker that could have gone on, or killed one.
         deadlocks: How often everybody waited for everybody.
+        steps: For a timeline; none if they are not recorded.
     """
 
     def __init__(
@@ -60,13 +61,13 @@ class Play:
         self.deadlocks = 0
         self._crew, self._site, self._plan, self._views = crew, site, plan, views
         self._recorder = Recorder(site) if recording else None
+        self.steps: list[Step] = [] if self._recorder is None else self._recorder.steps
         self._keyed = keyed
         self._log = Log()
         self._slept: dict[str, None] = {}
         self._deaths = 0
         self._commits = 0
         self._uncounted = False
-        self._content_of = 0
         self._content = views.number("content", "as new")
         self._before = site.renew(crew.disconnect)
         self._seats = [Seat(n, letter(n), -1, Status.DONE) for n in range(plan.workers)]
@@ -74,11 +75,6 @@ class Play:
             self._hand_over(seat, anew=True)
         if plan.deaths:
             crew.stand_by()
-
-    @property
-    def steps(self) -> list[Step]:
-        """For a timeline; none if they are not recorded."""
-        return [] if self._recorder is None else self._recorder.steps
 
     # Who may move.
 
@@ -330,15 +326,14 @@ class Play:
 
     def _note_content(self, seat: Seat) -> None:
         if first_word(seat.statement) not in _CHANGES_NOTHING:
-            self._uncounted = True
-            # Only in WAL mode can it be asked later: else somebody may be about to commit, and nobody reads.
-            if (self._keyed or not self._site.is_wal) and self._site.changed():
+            if not self._keyed and self._site.is_wal:  # later will do, since nobody ever keeps readers out
+                self._uncounted = True
+            elif self._site.changed():
                 self._commits += 1
-                self._count_commits()
-            if self._keyed and self._commits != self._content_of:
-                self._content_of = self._commits
-                rows = tuple([(name, self._site.plain(repr(rows))) for name, rows in self._site.content()])
-                self._content = self._views.number("content", rows, self._log.commits)
+                self._log.committed(self._site.witnessed())
+                if self._keyed:
+                    rows = [(name, self._site.plain(repr(rows))) for name, rows in self._site.content()]
+                    self._content = self._views.number("content", tuple(rows), self._log.commits)
         seat.marks = (*seat.marks, (self._content, self._commits)) if seat.holding else ()
 
     def _count_commits(self) -> None:

@@ -20,7 +20,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
-from oncebench.explore.gate import ONE_FILE, Gate, gate_of_caller
+from oncebench.explore.gate import ONE_FILE, ONE_STORE, Gate, gate_of_caller
 
 _T = TypeVar("_T")
 _BEGUN_FOR = frozenset({"INSERT", "UPDATE", "DELETE", "REPLACE"})
@@ -54,6 +54,8 @@ def statements(script: str) -> Iterator[str]:
 class Stepped(sqlite3.Connection):
     """A connection whose statements are steps; `stepped` puts it beneath any connection class."""
 
+    store = ""
+    """Real path of its file."""
     patient = True
     """Whether it has a busy timeout, so that its busy handler would wait at all."""
     reading = 0
@@ -173,6 +175,8 @@ class Stepped(sqlite3.Connection):
         gate = gate_of_caller.get()
         if gate is None:
             return action()
+        if self.store != gate.store:
+            gate.refuse(ONE_STORE)
         gate.step(sql, parameters)
         try:
             return action()

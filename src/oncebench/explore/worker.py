@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from oncebench.explore.gate import Gate, Killed, gate_of_caller
+from oncebench.explore.stepping import Stepped
 from oncebench.messages import Outcome
 from oncebench.race.failures import classify
 from oncebench.receivers.loader import Receiver
@@ -24,6 +25,11 @@ def connect(gate: Gate, receiver: Receiver, path: Any, settings: Settings) -> An
     if isinstance(db, witness.Witnessed) and witness.is_present(db):
         db.attribute_changes()
     return db
+
+
+def is_anothers(gate: Gate, db: Any) -> bool:
+    """Whether a worker was given a connection that another worker had opened."""
+    return isinstance(db, Stepped) and not gate.has_opened(db)
 
 
 def deliver(gate: Gate, receiver: Receiver, db: Any, calls: Sequence[Call], live: bool) -> None:

@@ -42,6 +42,7 @@ class Receiver:
             inbox that is observed has them. Empty where there is one consumer, without a name.
         mixed: The targets of an old and a new version that share the store; what is not `receive` is the
             old one's. Empty for a receiver of one version.
+        maker: The class that the code is an object of, if the target is that class.
     """
 
     name: str
@@ -55,6 +56,11 @@ class Receiver:
     receive_payload: Callable[[Any, str, int, int, dict[str, Any]], object] | None = None
     consumers: tuple[str, ...] = ()
     mixed: tuple[str, ...] = ()
+    maker: type | None = None
+
+    def anew(self) -> Receiver:
+        """The same with an object that has seen nothing yet; itself if it is no class's."""
+        return self if self.maker is None else receiver(self.maker, self.name, self.expected)
 
     def expected_in(self, mode: Mode) -> Judged:
         """The verdict it must get in one mode: a variant declares its own, all others are to be sound."""
@@ -186,9 +192,10 @@ def receiver(code: Any, name: str, expected: Judged = "sound") -> Receiver:
     Raises:
         BadInput: It cannot be called as a receiver.
     """
-    if inspect.isclass(code):
+    maker = code if inspect.isclass(code) else None
+    if maker is not None:
         try:
-            code = code()
+            code = maker()
         except Exception as error:
             raise BadInput(f"{name} is a class and {name}() failed: {_said(error)}") from error
     receive = getattr(code, "receive", code)
@@ -224,6 +231,7 @@ def receiver(code: Any, name: str, expected: Judged = "sound") -> Receiver:
         serve=getattr(code, "serve", None),
         receive_payload=getattr(code, "receive_payload", None),
         consumers=consumers,
+        maker=maker,
     )
 
 

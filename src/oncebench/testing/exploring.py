@@ -168,7 +168,7 @@ def stage(
         folder: Where to make the store; None for memory, if it can be had.
     """
     with contextlib.ExitStack() as stack:
-        site = Site(code, Settings(setting.journal, "off", BUSY_TIMEOUT), folder)
+        site = Site(code.anew(), Settings(setting.journal, "off", BUSY_TIMEOUT), folder)
         stack.callback(site.close)
         waits, on = setting.locks == "wait", _here(setting.on)
         if on == "greenlets":
@@ -240,6 +240,9 @@ def _searched(code: Receiver, plan: Plan, setting: Setting, how: _How) -> Part:
         try:
             views = Views()
             first = _twice(crew, site, part, views)
+            if crew.shares and plan.deaths:
+                part.unexplored.append("a worker's death: workers share a connection, and would die together")
+                plan = part.plan = replace(plan, deaths=0)
             work: Search | Sample
             if how.strategy is not None:
                 work = Sample(crew, site, plan, views, how.strategy, how.seed)
