@@ -217,7 +217,7 @@ THREADED = Path(__file__).parents[1] / "threaded.py"
 
 
 def test_one_connection_for_all_workers_is_explored() -> None:
-    """Each part has an object of its own; nobody dies alone; a schedule shows what is wrong, again and again."""
+    """Each part has an object of its own; nobody dies alone; each fault has its schedule."""
     result = explore(f"{THREADED}:OneForAll", **{**QUICK, "plans": ["same", "death"]})
     assert {Kind.DOUBLE_APPLY, Kind.ACKED_BUT_LOST} <= result.failures.keys()
     assert all(failure.run.steps for failure in result.failures.values())
