@@ -11,14 +11,15 @@ import pytest
 from oncebench.results.checked import CheckRun, Mode, conclude
 from oncebench.results.explored import ExploreRun
 from oncebench.results.files import load, load_as, save
-from oncebench.results.schema import SCHEMA
+from oncebench.results.schema import SCHEMA, RunResult, Series
+from oncebench.results.swept import Grid, SweepRun, add, places
 
 RESULTS = Path(__file__).parents[2] / "results"
 
 
 @pytest.fixture(scope="session")
 def saved(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The folder of a run for each kind; race, crash and wire are those that the repository keeps."""
+    """The folder of a run for each kind; race, crash and wire are from those that the repository keeps."""
     folder = tmp_path_factory.mktemp("runs")
     words = ["explore", "naive", "--scenario", "same", "--journal", "wal", "--locks", "error", "-q"]
     done = subprocess.run(
@@ -29,14 +30,22 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     assert done.returncode == 0
     [explored] = (folder / "explored").iterdir()
     runs = {
-        "race": RESULTS / "reference-main-job",
+        "race": folder / "raced",
         "crash": RESULTS / "reference-crash",
         "wire": RESULTS / "reference-wire",
         "explore": explored,
         "check": folder / "checked",
+        "sweep": folder / "swept",
     }
+    runs["race"].mkdir()
+    race = load(RESULTS / "reference-main-job")
+    for one in (one for variant in race.variants for one in variant.races):
+        one.series = Series(10_000_000, [3, 0, 200, 70], [0, 5, 0, 1], [("same", 0), ("spread", 25_000_000)])
+    save(race, runs["race"])
     runs["check"].mkdir()
     save(_check(runs), runs["check"])
+    runs["sweep"].mkdir()
+    save(_sweep(race), runs["sweep"])
     return runs
 
 
@@ -68,4 +77,25 @@ def _check(runs: dict[str, Path]) -> CheckRun:
         crash=crash,
     )
     conclude(run)
+    return run
+
+
+def _sweep(race: RunResult) -> SweepRun:
+    """What a sweep of naive would hold over two numbers of workers."""
+    run = SweepRun(
+        schema=SCHEMA,
+        kind="sweep",
+        seed=7,
+        command="oncebench sweep naive",
+        created=race.created,
+        complete=False,
+        grid=Grid(["naive"], [1, 4], ["wal"], ["full"], [5.0]),
+        ids=120,
+        workload=["same", "spread"],
+        time_limit=10.0,
+        environment=race.environment,
+        expected={"naive": "broken"},
+    )
+    for place, raced in zip(places(run.grid), race.variants[0].races, strict=True):
+        add(run, place, raced)
     return run

@@ -16,7 +16,7 @@ from oncebench.results.files import load
 from oncebench.results.forms import load_any
 from oncebench.results.schema import Op, Proof
 
-KINDS = ("race", "crash", "wire", "explore", "check")
+KINDS = ("race", "crash", "wire", "explore", "check", "sweep")
 EVIL = "<script>alert(1)</script>\"'&\u202e\u200f\x1b[31m\x00😀" + "x" * 10_000
 
 

@@ -71,5 +71,8 @@ def _terminate(number: int, frame: object) -> None:
 
 
 def _refuse(sentence: str) -> int:
-    print(f"oncebench: {sentence}", file=sys.stderr)
+    from oncebench.report.texts import printable
+
+    told = "\n".join(map(printable, sentence.split("\n")))
+    print(f"oncebench: {told}", file=sys.stderr)
     return 2

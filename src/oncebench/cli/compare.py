@@ -22,10 +22,9 @@ def compare(
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Only what --fail-if found.")] = False,
 ) -> None:
     """Say what got faster or slower, how sure that is, and who is broken. Exit code 3: cannot be told."""
-    from rich.console import Console
-
     from oncebench.messages import BadInput
     from oncebench.report.compared import conclusions, render
+    from oncebench.report.console import Console
     from oncebench.results import compared
     from oncebench.results.forms import load_any
     from oncebench.results.schema import encode
@@ -38,7 +37,7 @@ def compare(
     if json:
         sys.stdout.buffer.write(encode(comparison))
     else:
-        console = Console(highlight=False, soft_wrap=True)
+        console = Console()
         for part in conclusions(comparison) if quiet else [render(comparison)]:
             console.print(part)
     raise typer.Exit(1 if comparison.failed else 3 if comparison.untold else 0)

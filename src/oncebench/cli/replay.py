@@ -67,11 +67,10 @@ def replay(
         }
         sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(shown), indent=1) + b"\n")
     else:
-        from rich.console import Console
-
         from oncebench.explore.timeline import WIDTH, timeline
+        from oncebench.report.console import Console
 
-        console = Console(highlight=False, soft_wrap=True)
+        console = Console()
         if not quiet:
             console.print(timeline(run, min(console.width, WIDTH) if console.is_terminal else WIDTH))
         colour = "red" if findings.violations else "green"

@@ -17,9 +17,8 @@ def show(
     json: Annotated[bool, typer.Option("--json", help="Print the saved form instead of tables.")] = False,
 ) -> None:
     """Print a saved run."""
-    from rich.console import Console
-
     from oncebench.report import checked, explored, swept, terminal, wired
+    from oncebench.report.console import Console
     from oncebench.results.checked import CheckRun
     from oncebench.results.explored import ExploreRun
     from oncebench.results.forms import load_any
@@ -43,4 +42,4 @@ def show(
             told = swept.render(result)
         case _:
             told = terminal.render(result)
-    Console(highlight=False, soft_wrap=True).print(told)
+    Console().print(told)

@@ -40,14 +40,13 @@ def tell(
     quiet: bool,
 ) -> None:
     """Print a result; `folder` is where it was saved, None if it could not be."""
-    from rich.console import Console
-
+    from oncebench.report.console import Console
     from oncebench.results.schema import encode
 
     if json:
         sys.stdout.buffer.write(encode(result))
         return
-    console = Console(highlight=False, soft_wrap=True)
+    console = Console()
     if quiet:
         console.print(*brief(), sep="")
         return

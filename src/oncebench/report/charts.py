@@ -9,6 +9,7 @@ from typing import Literal
 
 from oncebench.report.texts import answer, counted, duration, short
 from oncebench.results.schema import Latency, Proof, RaceResult, RunResult
+from oncebench.results.swept import SweepRun
 
 Role = Literal["completion", "lock", "mark"]
 Kind = Literal["time", "latency", "throughput", "fairness", "timeline"]
@@ -153,24 +154,36 @@ def fairness(race: RaceResult) -> Iterator[Chart]:
     )  # fmt: skip
 
 
-def throughput(runs: Sequence[RunResult]) -> Iterator[Chart]:
-    """Throughput against workers, where there are runs with different numbers of them."""
-    found: dict[tuple[str, str], dict[int, float]] = {}
+def throughput(runs: Sequence[object]) -> Iterator[Chart]:
+    """Throughput against workers, where races differ in their number: of several runs, or of a sweep."""
+    found: dict[str, dict[int, float]] = {}
     for run in runs:
-        for variant in run.variants:
-            for race in variant.races:
-                key = variant.name, race.journal
-                found.setdefault(key, {})[run.settings.workers] = race.throughput
-    for (name, journal), by_workers in found.items():
+        for name, workers, race in _raced(run):
+            found.setdefault(name, {})[workers] = race.throughput
+    for name, by_workers in list(found.items())[:MOST_LANES]:
         if len(by_workers) < 2:
             continue
         points = sorted(by_workers.items())
         says = ", ".join(f"{counted(workers, 'worker')}: {rate:,.0f}/s" for workers, rate in points)
         yield Chart(
-            "throughput", f"{name}, {journal}", says, "workers", "completions a second",
+            "throughput", name, says, "workers", "completions a second",
             [Curve("completions", "completion", [(float(x), y) for x, y in points])],
             unit="", shape="line",
         )  # fmt: skip
+
+
+def _raced(run: object) -> Iterator[tuple[str, int, RaceResult]]:
+    """Each race with all that it has in common with others but the workers, and their number."""
+    if isinstance(run, RunResult):
+        for variant in run.variants:
+            for race in variant.races:
+                yield f"{variant.name}, {race.journal}", run.settings.workers, race
+    elif isinstance(run, SweepRun):
+        for cell in run.cells:
+            place = cell.place
+            waits = duration(place.busy_timeout * 1e9)
+            name = f"{place.receiver}, {place.journal}, {place.synchronous}, busy timeout {waits}"
+            yield name, place.workers, cell.race
 
 
 def timeline(proof: Proof) -> Timeline:

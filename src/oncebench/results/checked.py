@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
+from typing import Literal
 
 from msgspec import Struct, field
 
 from oncebench.audit import Verdict
 from oncebench.results.explored import Counterexample, ExploreVariant
-from oncebench.results.schema import Proof, RunResult
+from oncebench.results.schema import Proof, RunResult, VerdictWord
 from oncebench.workload import NEIGHBOURS, PHASES
 
 MODES = ("sequential", "extremes", "race", "explore", "crash")
@@ -39,7 +40,7 @@ class Mode(Struct):
     """
 
     name: str
-    verdict: str
+    verdict: VerdictWord
     tried: str
     seconds: float
     because: list[str] = field(default_factory=list)
@@ -85,14 +86,14 @@ class CheckRun(Struct):
     """
 
     schema: int
-    kind: str
+    kind: Literal["check"]
     seed: int
     command: str
     created: str
     complete: bool
     target: str
-    verdict: str
-    expected_verdict: str
+    verdict: VerdictWord
+    expected_verdict: VerdictWord
     because: list[str]
     untried: list[str]
     modes: list[Mode]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from msgspec import Struct, field
 
 from oncebench.explore.plan import MOST_WORKERS, moves
 from oncebench.explore.run import Run
 from oncebench.explore.timeline import result_of
-from oncebench.results.schema import Effects, Proof, Tallies
+from oncebench.results.schema import Effects, Proof, Tallies, VerdictWord
 
 
 class TimelineStep(Struct):
@@ -110,7 +112,7 @@ class ExplorePart(Struct):
     journal: str
     locks: str
     on: str
-    verdict: str
+    verdict: VerdictWord
     because: list[str]
     notes: list[str]
     schedules: Schedules
@@ -133,8 +135,8 @@ class ExploreVariant(Struct):
     """
 
     name: str
-    verdict: str
-    expected_verdict: str
+    verdict: VerdictWord
+    expected_verdict: VerdictWord
     because: list[str]
     tallies: Tallies
     effects: Effects
@@ -196,7 +198,7 @@ class ExploreRun(Struct):
     """
 
     schema: int
-    kind: str
+    kind: Literal["explore"]
     seed: int
     command: str
     created: str

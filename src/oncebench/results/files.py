@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import secrets
+import stat
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
@@ -16,6 +19,8 @@ from oncebench.messages import BadInput
 from oncebench.results.schema import SCHEMA, RunResult, encode
 
 FILE = "run.json"
+MOST_BYTES = 64 * 2**20
+"""Of a file that is read: a large sweep has a few million."""
 
 
 _Run = TypeVar("_Run", bound=msgspec.Struct)
@@ -91,27 +96,35 @@ def load(path: Path) -> RunResult:
 
 def load_as(path: Path, form: type[_Run]) -> _Run:
     """Read a run of another form; else as `load`."""
-    file, data = _read(path)
+    return load_by(path, lambda kind: form)
+
+
+def load_by(path: Path, form_of: Callable[[str], type[_Run]]) -> _Run:
+    """Read a run whose form follows from the kind that it names; else as `load`."""
+    file = path / FILE if path.is_dir() else path
+    data = _read(file)
     try:
-        found = msgspec.json.decode(data, type=_Header).schema
-        if found != SCHEMA:
-            raise BadInput(f"{file} has schema version {found}; this oncebench reads version {SCHEMA} only")
-        return msgspec.json.decode(data, type=form)
+        header = msgspec.json.decode(data, type=_Header)
+        if header.schema != SCHEMA:
+            raise BadInput(
+                f"{file} has schema version {header.schema}; this oncebench reads version {SCHEMA} only"
+            )
+        return msgspec.json.decode(data, type=form_of(header.kind))
     except (msgspec.DecodeError, RecursionError) as error:  # ValidationError is one of them
         raise BadInput(f"{file} is not a run that oncebench saved: {error}") from error
 
 
-def kind_of(path: Path) -> str:
-    """What kind of run it says it is; empty if it says nothing that can be read."""
+def _read(file: Path) -> bytes:
     try:
-        return msgspec.json.decode(_read(path)[1], type=_Header).kind
-    except (msgspec.DecodeError, RecursionError):
-        return ""
-
-
-def _read(path: Path) -> tuple[Path, bytes]:
-    file = path / FILE if path.is_dir() else path
-    try:
-        return file, file.read_bytes()
+        status = file.stat()
+        if stat.S_ISDIR(status.st_mode):
+            raise IsADirectoryError(errno.EISDIR, "Is a directory")
+        if not stat.S_ISREG(status.st_mode):  # a pipe might never end
+            raise BadInput(f"{file} is no regular file: name a run's folder or its {FILE}")
+        if status.st_size > MOST_BYTES:
+            raise BadInput(
+                f"{file} has {status.st_size:,} bytes; oncebench reads runs of {MOST_BYTES:,} at most"
+            )
+        return file.read_bytes()
     except OSError as error:
         raise BadInput(f"cannot read {file}: {error.strerror}: name a run's folder or its {FILE}") from error

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+from typing import Annotated, Literal
+
 import msgspec
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 
 SCHEMA = 1
 """Version of the saved form. A file of another version is refused by name."""
 
 
+Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+"""How many of something, or nanoseconds."""
+Amount = Annotated[float, Meta(ge=0, le=1e15)]
+"""Seconds, or so many a second."""
+VerdictWord = Annotated[str, Meta(pattern="^(sound|broken|unknown)$")]
+"""A verdict; the audit's `Verdict` is what gives them."""
+
+
 class Failure(Struct, forbid_unknown_fields=False):
     """One kind of failure: how often it came, and the message of the first."""
 
-    count: int
+    count: Count
     example: str = ""
 
 
@@ -35,19 +45,19 @@ class Tallies(Struct):
         planned: Deliveries that would have been handed over had nothing cut the run short.
     """
 
-    deliveries: int = 0
-    applied: int = 0
-    duplicate: int = 0
-    conflict: int = 0
-    locked: dict[str, int] = field(default_factory=dict)
-    error: int = 0
+    deliveries: Count = 0
+    applied: Count = 0
+    duplicate: Count = 0
+    conflict: Count = 0
+    locked: dict[str, Count] = field(default_factory=dict)
+    error: Count = 0
     errors: dict[str, Failure] = field(default_factory=dict)
-    indeterminate: int = 0
+    indeterminate: Count = 0
     indeterminates: dict[str, Failure] = field(default_factory=dict)
-    retried: int = 0
-    retries: int = 0
-    unanswered: int = 0
-    planned: int = 0
+    retried: Count = 0
+    retries: Count = 0
+    unanswered: Count = 0
+    planned: Count = 0
 
 
 class Effects(Struct):
@@ -69,11 +79,11 @@ class Effects(Struct):
 class Op(Struct, omit_defaults=True):
     """One operation of a proof; times in nanoseconds from the first of them, None for never."""
 
-    worker: int
+    worker: Annotated[int, Meta(ge=0, le=2**16)]
     id: str
-    qty: int
-    invoked: int
-    completed: int | None
+    qty: Count
+    invoked: Count
+    completed: Count | None
     outcome: str
     detail: str = ""
     left_open: bool = False
@@ -108,12 +118,12 @@ class Latency(Struct):
         histogram: `[lower bound, count]` for each bucket that is not empty; eight buckets for each doubling.
     """
 
-    count: int = 0
-    p50: int = 0
-    p90: int = 0
-    p99: int = 0
-    max: int = 0
-    histogram: list[tuple[int, int]] = field(default_factory=list)
+    count: Count = 0
+    p50: Count = 0
+    p90: Count = 0
+    p99: Count = 0
+    max: Count = 0
+    histogram: list[tuple[Count, Count]] = field(default_factory=list)
 
 
 class Fairness(Struct):
@@ -125,8 +135,8 @@ class Fairness(Struct):
             load, to its completion, at the most.
     """
 
-    completions: list[int] = field(default_factory=list)
-    longest_wait: list[int] = field(default_factory=list)
+    completions: list[Count] = field(default_factory=list)
+    longest_wait: list[Count] = field(default_factory=list)
 
 
 class Series(Struct):
@@ -139,10 +149,10 @@ class Series(Struct):
         phases: `[name, nanoseconds until its first call]` for each part of the workload.
     """
 
-    bin: int = 0
-    completions: list[int] = field(default_factory=list)
-    locks: list[int] = field(default_factory=list)
-    phases: list[tuple[str, int]] = field(default_factory=list)
+    bin: Count = 0
+    completions: list[Count] = field(default_factory=list)
+    locks: list[Count] = field(default_factory=list)
+    phases: list[tuple[str, Count]] = field(default_factory=list)
 
 
 class Drain(Struct):
@@ -157,12 +167,12 @@ class Drain(Struct):
         undrained: Given up on before their turn.
     """
 
-    redelivered: int = 0
-    applied: int = 0
-    duplicate: int = 0
-    conflict: int = 0
-    stuck: int = 0
-    undrained: int = 0
+    redelivered: Count = 0
+    applied: Count = 0
+    duplicate: Count = 0
+    conflict: Count = 0
+    stuck: Count = 0
+    undrained: Count = 0
 
 
 class Load(Struct):
@@ -177,17 +187,17 @@ class Load(Struct):
     """
 
     kind: str = "closed loop"
-    rate: float = 0.0
-    reached: float = 0.0
+    rate: Amount = 0.0
+    reached: Amount = 0.0
 
 
 class Repeat(Struct):
     """One of several races that were the same; the figures are those of `RaceResult`."""
 
-    verdict: str
-    seconds: float
-    deliveries: int
-    throughput: float
+    verdict: VerdictWord
+    seconds: Amount
+    deliveries: Count
+    throughput: Amount
     latency: Latency
     lock_latency: Latency
     load: Load = field(default_factory=Load)
@@ -218,26 +228,26 @@ class RaceResult(Struct):
     """
 
     journal: str
-    verdict: str
+    verdict: VerdictWord
     because: list[str]
-    seconds: float
+    seconds: Amount
     tallies: Tallies
     effects: Effects
-    ids: int
-    overlapped_ids: int
+    ids: Count
+    overlapped_ids: Count
     violations: list[Proof]
-    violation_counts: dict[str, int]
+    violation_counts: dict[str, Count]
     remarks: list[Proof]
     measured: str
-    throughput: float
+    throughput: Amount
     latency: Latency
     lock_latency: Latency
     fairness: Fairness
     drain: Drain
-    effective: list[tuple[str, str, float]]
+    effective: list[tuple[str, str, Amount]]
     notes: list[str] = field(default_factory=list)
     interrupted: bool = False
-    kills: int = 0
+    kills: Count = 0
     threaded: bool = False
     load: Load = field(default_factory=Load)
     repeats: list[Repeat] = field(default_factory=list)
@@ -268,22 +278,22 @@ class Point(Struct):
     """
 
     journal: str
-    delivery: str
+    delivery: Annotated[str, Meta(pattern="^(first|again)$")]
     signal: str
     process: str
-    place: str
-    number: int
+    place: Annotated[str, Meta(pattern="^(before call|after statement|before ACK|after ACK)$")]
+    number: Count
     statement: str
     names: list[str]
     reached: bool
     answered: str
-    rows: int | None
+    rows: Count | None
     total: int | None
     redelivered: str
     conflicting: str
-    rows_at_end: int | None
+    rows_at_end: Count | None
     total_at_end: int | None
-    verdict: str
+    verdict: VerdictWord
     because: list[str] = field(default_factory=list)
     violations: list[str] = field(default_factory=list)
 
@@ -300,11 +310,11 @@ class VariantResult(Struct):
     """
 
     name: str
-    verdict: str
-    expected_verdict: str
+    verdict: VerdictWord
+    expected_verdict: VerdictWord
     tallies: Tallies
     effects: Effects
-    overlapped_ids: int
+    overlapped_ids: Count
     violations: list[Proof]
     races: list[RaceResult]
     points: list[Point] = field(default_factory=list)
@@ -316,23 +326,23 @@ class VariantResult(Struct):
 class Settings(Struct):
     """With what it ran; times in seconds, `rate` in deliveries a second (0: as fast as they can)."""
 
-    workers: int
-    ids: int
-    redeliveries: int
-    conflicts: float
-    max_qty: int
+    workers: Count
+    ids: Count
+    redeliveries: Count
+    conflicts: Amount
+    max_qty: Count
     workload: list[str]
     journal: list[str]
     synchronous: str
-    busy_timeout: float
-    max_tries: int
-    deadline: float
+    busy_timeout: Amount
+    max_tries: Count
+    deadline: Amount
     witness: bool
-    kills: int = 0
-    time_limit: float | None = None
-    threads: int = 1
-    repeat: int = 1
-    rate: float = 0.0
+    kills: Count = 0
+    time_limit: Amount | None = None
+    threads: Count = 1
+    repeat: Count = 1
+    rate: Amount = 0.0
 
 
 class RunResult(Struct):
@@ -348,7 +358,7 @@ class RunResult(Struct):
     """
 
     schema: int
-    kind: str
+    kind: Literal["race", "crash"]
     seed: int
     command: str
     created: str

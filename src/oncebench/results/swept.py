@@ -5,13 +5,14 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping
+from typing import Literal
 
 import msgspec
 from msgspec import Struct, field
 
 from oncebench.audit import Verdict
 from oncebench.messages import BadInput
-from oncebench.results.schema import RaceResult
+from oncebench.results.schema import Amount, Count, RaceResult, VerdictWord
 
 MOST_CELLS = 2000
 
@@ -20,10 +21,10 @@ class Grid(Struct):
     """What is varied; every combination is a cell, `MOST_CELLS` at the most. Times in seconds."""
 
     receivers: list[str]
-    workers: list[int]
+    workers: list[Count]
     journal: list[str]
     synchronous: list[str]
-    busy_timeout: list[float]
+    busy_timeout: list[Amount]
 
     def __post_init__(self) -> None:
         cells = math.prod(map(len, msgspec.structs.astuple(self)))
@@ -35,10 +36,10 @@ class Place(Struct, frozen=True):
     """Which cell."""
 
     receiver: str
-    workers: int
+    workers: Count
     journal: str
     synchronous: str
-    busy_timeout: float
+    busy_timeout: Amount
 
 
 class Cell(Struct):
@@ -57,8 +58,8 @@ class Swept(Struct):
     """
 
     name: str
-    verdict: str
-    expected_verdict: str
+    verdict: VerdictWord
+    expected_verdict: VerdictWord
     best: Place | None = None
 
 
@@ -80,17 +81,17 @@ class SweepRun(Struct):
     """
 
     schema: int
-    kind: str
+    kind: Literal["sweep"]
     seed: int
     command: str
     created: str
     complete: bool
     grid: Grid
-    ids: int
+    ids: Count
     workload: list[str]
-    time_limit: float
+    time_limit: Amount
     environment: dict[str, str | int | list[str]]
-    expected: dict[str, str]
+    expected: dict[str, VerdictWord]
     cells: list[Cell] = field(default_factory=list)
     variants: list[Swept] = field(default_factory=list)
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Literal
 
 from msgspec import Struct, field
 
 from oncebench.audit import Findings, Verdict, audit, overlapped
 from oncebench.messages import CALL_BITS, Event, History
-from oncebench.results.schema import Effects, Proof, Tallies
+from oncebench.results.schema import Effects, Proof, Tallies, VerdictWord
 from oncebench.results.summary import is_our_world, moved, proof, tally
 from oncebench.wire.campaign import Campaign
 from oncebench.wire.retention import Late
@@ -95,8 +96,8 @@ class WireVariant(Struct):
     """
 
     name: str
-    verdict: str
-    expected_verdict: str
+    verdict: VerdictWord
+    expected_verdict: VerdictWord
     must_show: bool
     because: list[str]
     requests: int
@@ -141,7 +142,7 @@ class WireRun(Struct):
     """One run of `oncebench wire`; the keys that it shares with a race mean the same."""
 
     schema: int
-    kind: str
+    kind: Literal["wire"]
     seed: int
     command: str
     created: str

@@ -11,9 +11,9 @@ from importlib import resources
 import jinja2
 from markupsafe import Markup
 
-from oncebench.messages import BadInput
-from oncebench.report.page import checked, crashed, explored, raced, wired
-from oncebench.report.page.blocks import Page
+from oncebench.report import charts
+from oncebench.report.page import checked, crashed, explored, raced, swept, wired
+from oncebench.report.page.blocks import Page, drawn
 from oncebench.report.texts import printable
 from oncebench.results.checked import CheckRun
 from oncebench.results.explored import ExploreRun
@@ -41,9 +41,11 @@ def html(runs: Sequence[AnyRun]) -> bytes:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    throughput = list(charts.throughput(runs)) if len(runs) > 1 else []
     template = engine.from_string((_HERE / "page.html").read_text(encoding="utf-8"))
     return template.render(
         pages=pages,
+        throughput=[drawn("Throughput against workers", throughput)] if throughput else [],
         title=_title(pages),
         style=Markup(style),  # ours
         digest=digest,
@@ -61,7 +63,7 @@ def _page(run: AnyRun) -> Page:
         case WireRun():
             return wired.page(run)
         case SweepRun():
-            raise BadInput("a sweep has no page: oncebench show prints it")
+            return swept.page(run)
         case _:
             return crashed.page(run) if run.kind == "crash" else raced.page(run)
 
