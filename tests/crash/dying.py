@@ -6,9 +6,11 @@ import signal
 import sqlite3
 from pathlib import Path
 from types import FrameType
+from typing import Any, cast
 
 from oncebench import Conflict, State
 from oncebench.receivers import immediate
+from oncebench.receivers.group import Group
 from oncebench.receivers.inbox import seen
 
 
@@ -117,6 +119,126 @@ def gives_back_what_it_had_claimed(db: sqlite3.Connection, id: str, qty: int) ->
     except BaseException:
         db.execute("DELETE FROM inbox WHERE id = ?", (id,))
         raise
+
+
+def refreshes(db: sqlite3.Connection, id: str, qty: int) -> bool:
+    """Wrong when a redelivery is killed: it writes the row anew, in two commits."""
+    if immediate.receive(db, id, qty):
+        return True
+    db.execute("DELETE FROM inbox WHERE id = ?", (id,))
+    db.execute("INSERT INTO inbox VALUES (?, ?)", (id, qty))
+    return False
+
+
+class Rows:
+    """Right: one table whose rows are inbox and effect in one."""
+
+    def setup(self, path: Path) -> None:
+        with contextlib.closing(sqlite3.connect(path)) as db:
+            db.executescript(
+                "CREATE TABLE rows(id TEXT PRIMARY KEY, qty INTEGER);CREATE TABLE claims(id TEXT PRIMARY KEY)"
+            )
+
+    def connect(self, path: Path) -> sqlite3.Connection:
+        return sqlite3.connect(path, timeout=5, isolation_level=None)
+
+    def receive(self, db: sqlite3.Connection, id: str, qty: int) -> bool:
+        row = db.execute("SELECT qty FROM rows WHERE id = ?", (id,)).fetchone()
+        if row is not None and row[0] != qty:
+            raise Conflict(id)
+        if row is None:
+            self.write(db, id, qty)
+        return row is None
+
+    def write(self, db: sqlite3.Connection, id: str, qty: int) -> None:
+        db.execute("INSERT INTO rows VALUES (?, ?)", (id, qty))
+
+    def observe(self, path: Path) -> State:
+        with contextlib.closing(sqlite3.connect(path)) as db:
+            rows = db.execute("SELECT id, qty FROM rows").fetchall()
+        return State(sum(qty for _, qty in rows), rows)
+
+
+class ClaimsRows(Rows):
+    """Wrong when it is killed between its two statements: the claim stays, and nobody does the work."""
+
+    def write(self, db: sqlite3.Connection, id: str, qty: int) -> None:
+        db.execute("INSERT INTO claims VALUES (?)", (id,))
+        super().write(db, id, qty)
+
+
+class WritesBehind(Rows):
+    """Wrong when it is killed after the ACK: what it answers for is written by its next call."""
+
+    waiting: tuple[str, int] | None = None
+
+    def receive(self, db: sqlite3.Connection, id: str, qty: int) -> bool:
+        if self.waiting is not None:
+            super().write(db, *self.waiting)
+            self.waiting = None
+        return super().receive(db, id, qty)
+
+    def write(self, db: sqlite3.Connection, id: str, qty: int) -> None:
+        self.waiting = id, qty
+
+
+class Writers:
+    """What the writer of `group` is handed instead of its connection; `kind` says what is wrong with it."""
+
+    def __init__(self, db: sqlite3.Connection, kind: str) -> None:
+        self.db, self.kind = db, kind
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *error: object) -> None:
+        if self.kind == "finally" or error[0] is None:
+            self.db.commit()
+        else:
+            self.db.rollback()
+
+    def execute(self, sql: str, values: tuple[object, ...] = ()) -> Any:
+        if sql.startswith("BEGIN") and self.kind == "apart":
+            return None
+        cursor = self.db.execute(sql, values)
+        if not sql.startswith("SELECT") or self.kind != "refreshes":
+            return cursor
+        return _Known(self.db, values, cursor.fetchone())
+
+
+class _Known:
+    """A row that was read, and written anew."""
+
+    def __init__(self, db: sqlite3.Connection, values: tuple[object, ...], row: tuple[int] | None) -> None:
+        self.row = row
+        if row is not None:
+            db.commit()
+            db.execute("DELETE FROM inbox WHERE id = ?", values)
+            db.execute("INSERT INTO inbox VALUES (?, ?)", (*values, *row))
+
+    def fetchone(self) -> tuple[int] | None:
+        return self.row
+
+
+class GroupApart(Group):
+    """Wrong when its writer is killed: each statement is a commit."""
+
+    kind = "apart"
+
+    def serve(self, db: sqlite3.Connection, path: Path) -> None:
+        super().serve(cast("sqlite3.Connection", Writers(db, self.kind)), path)
+
+
+class GroupRefreshes(GroupApart):
+    """Wrong when its writer is killed in a redelivery."""
+
+    kind = "refreshes"
+
+
+class GroupFinally(GroupApart):
+    """Wrong when its writer gets SIGTERM: it commits what it has."""
+
+    kind = "finally"
 
 
 class LikesRows:

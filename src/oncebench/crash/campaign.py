@@ -18,6 +18,7 @@ from oncebench.race import reading
 from oncebench.race.crew import Crew, Member
 from oncebench.receivers.loader import Receiver, load
 from oncebench.stores import sqlite
+from oncebench.stores.folder import Folder
 
 SNACK = Delivery("snack-7", 7)
 CHANGED = Delivery("snack-7", 8)
@@ -111,14 +112,8 @@ def crash(
     """
     if receiver.mixed:
         receiver, successor = map(load, receiver.mixed)
-    folder = Path(tempfile.mkdtemp(prefix="oncebench-"))
-    try:
-        with Crew(folder, deadline, lambda done: None, "oncebench.crash.worker") as crew:
-            return _Campaign(receiver, successor or receiver, settings, seed, folder, crew).run(
-                signals, progress
-            )
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    with Folder() as folder, Crew(deadline, lambda done: None, "oncebench.crash.worker") as crew:
+        return _Campaign(receiver, successor or receiver, settings, seed, folder, crew).run(signals, progress)
 
 
 class _Campaign:

@@ -19,6 +19,7 @@ from oncebench.race.crew import Crew, Member
 from oncebench.race.kills import plan_kills
 from oncebench.race.line import Job
 from oncebench.stores import sqlite
+from oncebench.stores.folder import Folder
 from oncebench.workload import Phase, Workload, plan, to_consumers
 
 if TYPE_CHECKING:
@@ -155,7 +156,7 @@ def race(
         )  # a relative "file:x" would be a URI to SQLite, and a receiver may change folders
         sqlite.refuse_foreign(path)
         sqlite.remove(path)
-    with _folder() as folder:
+    with Folder() as folder:
         store = path or folder / "store.db"
         receiver.setup(store, settings, watched=policy.watched)
         return _Coordinator(receiver, workload, settings, policy, folder, store, progress).run()
@@ -197,7 +198,7 @@ class _Coordinator:
         workers: list[Member] = []
         self._until = time.perf_counter_ns() + int(race.policy.time_limit * 1e9)
         try:
-            with Crew(self._folder, race.policy.deadline, lambda done: self._progress(done, planned)) as crew:
+            with Crew(race.policy.deadline, lambda done: self._progress(done, planned)) as crew:
                 crew.marked = self._offered_gate()
                 beside: list[Member] = []
                 if self._receiver.serve is not None:
@@ -376,13 +377,3 @@ class _Coordinator:
             self._race.notes.append(f"{who} {member.end}")
             if member.failed:
                 self._race.failures.append(f"the bench itself failed in {who}: {member.end}")
-
-
-@contextlib.contextmanager
-def _folder() -> Iterator[Path]:
-    """A temporary folder that is gone afterwards."""
-    folder = Path(tempfile.mkdtemp(prefix="oncebench-"))
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)

@@ -81,15 +81,13 @@ class Crew:
 
     def __init__(
         self,
-        folder: Path,
         deadline: float,
         tick: Callable[[int], None],
         module: str = "oncebench.race.worker",
     ) -> None:
-        """Prepare; nobody is started yet but the keeper.
+        """Prepare; nobody is started yet.
 
         Args:
-            folder: The run's temporary folder; it is removed if this process is killed.
             deadline: Seconds that one call may take.
             tick: Called a few times a second with the calls that came back.
             module: The one whose `main()` a worker runs.
@@ -107,7 +105,6 @@ class Crew:
             f"from {module} import main; main()"
         )
         self._life, self._hold = os.pipe()
-        self._keeper = self._keep(folder)
         self._selector = selectors.DefaultSelector()
         self._next_tick = 0.0
 
@@ -120,23 +117,9 @@ class Crew:
         for member in self.members:
             _end(member)
             member.line.close()
-        self._keeper.kill()
-        self._keeper.wait()
         self._selector.close()
         os.close(self._life)
         os.close(self._hold)
-
-    def _keep(self, folder: Path) -> subprocess.Popen[bytes]:
-        """Somebody who is there even while no worker is, and who removes the folder if we are killed."""
-        script = 'read -r nothing; while [ -d "$1" ]; do rm -rf -- "$1"; done'
-        return subprocess.Popen(
-            ["/bin/sh", "-c", script, "oncebench-keeper", str(folder)],
-            stdin=self._life,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            env={"PATH": os.defpath},
-            start_new_session=True,
-        )
 
     def start(self, jobs: Sequence[Job], threads: int = 1) -> list[Member]:
         """Start a process for each job, or for so many of them, and wait until all are ready.

@@ -7,14 +7,11 @@ process is a child, which says after each part what it has found so far.
 from __future__ import annotations
 
 import os
-import shutil
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 from msgspec import convert, to_builtins
 
@@ -23,6 +20,7 @@ from oncebench.race.crew import Crew
 from oncebench.race.life import die_with, mute
 from oncebench.race.line import Job, Line
 from oncebench.results.explored import ExploreVariant
+from oncebench.stores.folder import Folder
 from oncebench.stores.sqlite import Settings
 
 
@@ -68,24 +66,20 @@ def explore_apart(
         limit: Seconds after which no further part is begun, and for which one part may last.
         progress: Called with parts that are done, and parts that there are.
     """
-    folder = Path(tempfile.mkdtemp(prefix="oncebench-"))
-    job = ExploreJob(target, sys.path, str(folder), "", asdict(Settings()), 0, seed, most=most, limit=limit)
-    try:
-        with Crew(folder, limit, lambda done: None, "oncebench.testing.apart") as crew:
-            [member] = crew.start([job])
-            shown = 0
+    with Folder() as folder, Crew(limit, lambda done: None, "oncebench.testing.apart") as crew:
+        job = ExploreJob(target, sys.path, str(folder), "", asdict(Settings()), 0, seed, most=most, limit=limit)
+        [member] = crew.start([job])
+        shown = 0
 
-            def tick(done: int) -> None:
-                nonlocal shown
-                if len(member.said) > shown:
-                    shown = len(member.said)
-                    progress(shown, member.said[-1]["planned"])
+        def tick(done: int) -> None:
+            nonlocal shown
+            if len(member.said) > shown:
+                shown = len(member.said)
+                progress(shown, member.said[-1]["planned"])
 
-            crew.heard = tick
-            crew.run([member])
-            said = member.said[-1] if member.said else {}
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        crew.heard = tick
+        crew.run([member])
+        said = member.said[-1] if member.said else {}
     because = list(said.get("because", []))
     if member.end:  # it did not say that it was done
         parts = f"after {shown} parts" if shown else "before its first part was done"
