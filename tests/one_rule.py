@@ -31,6 +31,12 @@ def calls_duplicates_conflicts(db: sqlite3.Connection, id: str, qty: int) -> boo
     raise Conflict(id)
 
 
+def knows_everything(db: sqlite3.Connection, id: str, qty: int) -> bool:
+    """Acknowledges what it has never seen, and does nothing."""
+    db.execute("SELECT qty FROM inbox WHERE id = ?", (id,)).fetchone()
+    return False
+
+
 def refuses_everything(db: sqlite3.Connection, id: str, qty: int) -> bool:
     """A conflict with nothing."""
     db.execute("SELECT qty FROM inbox WHERE id = ?", (id,)).fetchone()

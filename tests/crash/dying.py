@@ -167,6 +167,21 @@ class ClaimsRows(Rows):
         super().write(db, id, qty)
 
 
+class Leases(Rows):
+    """Wrong under SIGKILL alone: its claim is given back on every way out that Python knows."""
+
+    def write(self, db: sqlite3.Connection, id: str, qty: int) -> None:
+        try:
+            db.execute("INSERT INTO claims VALUES (?)", (id,))
+            super().write(db, id, qty)
+        except sqlite3.IntegrityError:
+            raise
+        except BaseException:
+            db.execute("DELETE FROM claims WHERE id = ?", (id,))
+            raise
+        db.execute("DELETE FROM claims WHERE id = ?", (id,))
+
+
 class WritesBehind(Rows):
     """Wrong when it is killed after the ACK: what it answers for is written by its next call."""
 
@@ -186,24 +201,41 @@ class Writers:
     """What the writer of `group` is handed instead of its connection; `kind` says what is wrong with it."""
 
     def __init__(self, db: sqlite3.Connection, kind: str) -> None:
-        self.db, self.kind = db, kind
+        self.db, self.kind, self.claimed = db, kind, False
+        if kind == "leases":
+            db.execute("CREATE TABLE IF NOT EXISTS claims(id TEXT PRIMARY KEY)")
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, *error: object) -> None:
-        if self.kind == "finally" or error[0] is None:
-            self.db.commit()
-        else:
-            self.db.rollback()
+        try:
+            if self.kind == "finally" or error[0] is None:
+                self.db.commit()
+            else:
+                self.db.rollback()
+        finally:
+            if self.claimed:
+                self.db.execute("DELETE FROM claims")
 
     def execute(self, sql: str, values: tuple[object, ...] = ()) -> Any:
-        if sql.startswith("BEGIN") and self.kind == "apart":
+        if sql.startswith("BEGIN") and self.kind in ("apart", "leases"):
             return None
+        if sql.startswith("INSERT") and self.kind == "leases":
+            self._claim()
+            self.db.execute("BEGIN IMMEDIATE")
         cursor = self.db.execute(sql, values)
         if not sql.startswith("SELECT") or self.kind != "refreshes":
             return cursor
         return _Known(self.db, values, cursor.fetchone())
+
+    def _claim(self) -> None:
+        self.claimed = True
+        try:
+            self.db.execute("INSERT INTO claims VALUES ('mine')")
+        except sqlite3.IntegrityError:
+            self.claimed = False
+            raise
 
 
 class _Known:
@@ -239,6 +271,12 @@ class GroupFinally(GroupApart):
     """Wrong when its writer gets SIGTERM: it commits what it has."""
 
     kind = "finally"
+
+
+class GroupLeases(GroupApart):
+    """Wrong when its writer gets SIGKILL: its claim stays."""
+
+    kind = "leases"
 
 
 class LikesRows:

@@ -67,7 +67,9 @@ def explore_apart(
         progress: Called with parts that are done, and parts that there are.
     """
     with Folder() as folder, Crew(limit, lambda done: None, "oncebench.testing.apart") as crew:
-        job = ExploreJob(target, sys.path, str(folder), "", asdict(Settings()), 0, seed, most=most, limit=limit)
+        job = ExploreJob(
+            target, sys.path, str(folder), "", asdict(Settings()), 0, seed, most=most, limit=limit
+        )
         [member] = crew.start([job])
         shown = 0
 
