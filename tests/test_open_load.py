@@ -115,7 +115,7 @@ def test_real_workers_hand_over_nothing_before_it_is_due_and_count_from_then() -
 def test_worker_that_is_started_again_keeps_to_the_same_moments() -> None:
     """Whether its predecessor was killed before the part with the rate or in it."""
     workload = Workload(3, workers=2, ids=3, phases=("paused", "spread", "neighbours"), rate=200)
-    ended = race(load("immediate"), workload, Settings(synchronous="off"), Policy(kills=6))
+    ended = race(load("immediate"), workload, Settings(synchronous="off"), Policy(kills=4, time_limit=100))
     called, _ = due(ended)
     assert ended.kills
     assert called.min() >= 0

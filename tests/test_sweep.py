@@ -205,7 +205,7 @@ def test_real_cells_get_the_verdicts_they_deserve(
     """A small grid of real races: naive is broken and has no best setting; JSON is what is saved."""
     monkeypatch.chdir(tmp_path)
     grid = ["--workers", "3", "--journal", "wal", "--synchronous", "off", "--busy-timeout", "5s"]
-    done = oncebench("sweep", "immediate", "naive", *grid, "--ids", "20", "--json", "-q")
+    done = oncebench("sweep", "immediate", "naive", *grid, "--ids", "20", "--time-limit", "90s", "--json", "-q")
     assert done.exit_code == 0, done.output
     run = msgspec.json.decode(done.stdout, type=SweepRun)
     assert {swept.name: swept.verdict for swept in run.variants} == {"immediate": "sound", "naive": "broken"}
