@@ -100,6 +100,15 @@ def test_pairs_that_took_turns_cancel_what_slowed_both() -> None:
     assert figures(against(run_of({"mine": a}), run_of({"mine": b})))["p50"].finding == "not significant"
 
 
+def test_share_of_refused_calls_is_beside_the_latencies_that_leave_them_out() -> None:
+    """Who refuses instead of waiting looks fast."""
+    races = repeats(1, 1, 1)
+    races[0].tallies.locked = {"SQLITE_BUSY": 250}
+    races[0].tallies.retries = 250
+    pair = against(run_of({"mine": races}), run_of({"mine": repeats(2, 1, 1)})).pairs[0]
+    assert (pair.baseline.refused, pair.candidate.refused) == (0.2, 0.0)
+
+
 def test_too_few_repeats_are_unknown() -> None:
     """However far apart: all of four on one side happens by chance."""
     comparison = against(run_of({"mine": repeats(1, 1, 4)}), run_of({"mine": repeats(2, 9, 4)}), "p50>2x")

@@ -16,6 +16,7 @@ from figures import latencies, raced
 from oncebench.cli import app
 from oncebench.messages import BadInput, History, State
 from oncebench.race import Policy, Race, coordinator
+from oncebench.report import page
 from oncebench.report.progress import time_left
 from oncebench.results import save, summary
 from oncebench.results.files import load_as
@@ -205,7 +206,9 @@ def test_real_cells_get_the_verdicts_they_deserve(
     """A small grid of real races: naive is broken and has no best setting; JSON is what is saved."""
     monkeypatch.chdir(tmp_path)
     grid = ["--workers", "3", "--journal", "wal", "--synchronous", "off", "--busy-timeout", "5s"]
-    done = oncebench("sweep", "immediate", "naive", *grid, "--ids", "20", "--time-limit", "90s", "--json", "-q")
+    done = oncebench(
+        "sweep", "immediate", "naive", *grid, "--ids", "20", "--time-limit", "90s", "--json", "-q"
+    )
     assert done.exit_code == 0, done.output
     run = msgspec.json.decode(done.stdout, type=SweepRun)
     assert {swept.name: swept.verdict for swept in run.variants} == {"immediate": "sound", "naive": "broken"}
@@ -227,3 +230,15 @@ def test_broken_has_no_figure_on_the_heat_map(oncebench: Callable[..., Any], tmp
     [speed] = {row[1].rstrip("?") for row in heat if row[1][0].isdigit()}
     assert heat == [["1", f"{speed}?"], ["2", speed], ["3", "broken"], ["4", "-"]]
     assert "  broken in 1 of 3 cells: that others were not may be luck" in lines
+
+
+def test_page_of_a_sweep_has_its_best_setting_and_every_cell() -> None:
+    """A receiver's name reaches it escaped."""
+    run = sweep(Grid(["<b>me"], [1, 2], ["wal"], ["full"], [0.0, 5.0]))
+    for place, verdict in zip(places(run.grid), ("unknown", "unknown", "sound", "broken"), strict=True):
+        add(run, place, figure(1234, verdict))
+    text = page.html([run]).decode()
+    assert "best that is sound: 2 workers, wal, synchronous full, busy timeout 0" in text
+    assert "broken in 1 of 4 cells" in text
+    assert text.count("1,234/s</bdi>") == 4
+    assert "<b>me" not in text

@@ -68,6 +68,7 @@ def _table(pair: Pair, letters: dict[str, str]) -> Table:
     table.add_column("")
     verdicts = [Text(side.verdict, COLOURS[side.verdict]) for side in (pair.baseline, pair.candidate)]
     table.add_row("verdict", *verdicts)
+    table.add_row("refused", *(f"{side.refused:.0%}" for side in (pair.baseline, pair.candidate)))
     for figure in pair.figures:
         table.add_row(
             figure.name,

@@ -16,6 +16,7 @@ from oncebench.results.bootstrap import Ratio
 from oncebench.results.forms import AnyRun
 from oncebench.results.repeated import ENOUGH
 from oncebench.results.schema import SCHEMA, RaceResult, Repeat, RunResult, VariantResult
+from oncebench.results.summary import refused
 
 FIGURES = ("throughput", "p50", "p90", "p99", "max")
 """What is compared; more is better for the first, less for the others."""
@@ -29,11 +30,18 @@ _TOO_FEW = f"fewer than {ENOUGH} repeats"
 
 
 class Side(Struct):
-    """One of two that are compared: a receiver in a run, with its verdict over all journal modes."""
+    """One of two that are compared: a receiver in a run.
+
+    Attributes:
+        verdict: Over all journal modes.
+        refused: Share of its calls in this mode that ended in a lock error, which no latency has in it: who
+            refuses instead of waiting looks fast.
+    """
 
     run: str
     variant: str
     verdict: str
+    refused: float
 
 
 class Figure(Struct):
@@ -236,8 +244,8 @@ def _by_journal(
         raise BadInput(f"{name} and {other} have no journal mode in common for {candidate.name}")
     for mine, theirs in both:
         yield (
-            (Side(name, baseline.name, baseline.verdict), mine),
-            (Side(other, candidate.name, candidate.verdict), theirs),
+            (Side(name, baseline.name, baseline.verdict, refused(mine.tallies)), mine),
+            (Side(other, candidate.name, candidate.verdict, refused(theirs.tallies)), theirs),
         )
 
 

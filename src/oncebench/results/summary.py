@@ -116,6 +116,12 @@ def total_tallies(parts: Iterable[Tallies]) -> Tallies:
     return total
 
 
+def refused(tallies: Tallies) -> float:
+    """Share of calls that ended in a lock error; 0 if there were no calls."""
+    calls = tallies.deliveries + tallies.retries
+    return sum(tallies.locked.values()) / calls if calls else 0.0
+
+
 def total_effects(parts: Iterable[Effects]) -> Effects:
     """Their sum."""
     total = Effects(witnessed=0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from oncebench.report import charts
 from oncebench.report.page.blocks import Block, Line, Page, Row, Section, Table, Verdict, drawn, environment
 from oncebench.report.page.raced import smallest_first
+from oncebench.report.swept import best
 from oncebench.report.texts import duration
 from oncebench.results.swept import Cell, Place, SweepRun, Swept
 
@@ -38,8 +39,8 @@ def _verdict(run: SweepRun, swept: Swept) -> Verdict:
     counts = ", ".join(
         f"{words.count(word)} {word}" for word in ("broken", "unknown", "sound") if word in words
     )
-    best = "no setting was sound" if swept.best is None else f"best that is sound: {_named(swept.best)}"
-    return Verdict(swept.name, swept.verdict, swept.expected_verdict, [best, f"cells: {counts}"])
+    says = [*best(run, swept), f"cells: {counts}"]
+    return Verdict(swept.name, swept.verdict, swept.expected_verdict, says)
 
 
 def _section(run: SweepRun, swept: Swept) -> Section:
