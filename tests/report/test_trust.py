@@ -173,7 +173,8 @@ def test_commands_refuse_with_2_and_print_no_command_of_the_terminal(
 
 def test_the_published_schema_is_current() -> None:
     """Renewed by `.venv/bin/python -m oncebench.results.forms > docs/run.schema.json`."""
-    assert json.loads(SCHEMA.read_bytes()) == json_schema()
+    current = json.loads(SCHEMA.read_bytes()) == json_schema()
+    assert current, "renew it: .venv/bin/python -m oncebench.results.forms > docs/run.schema.json"
 
 
 def test_what_is_saved_validates_and_what_is_damaged_does_not(saved: dict[str, Path]) -> None:

@@ -11,6 +11,7 @@ from oncebench.cli.check import check
 from oncebench.cli.compare import compare
 from oncebench.cli.crash import crash
 from oncebench.cli.explore import explore
+from oncebench.cli.plot import plot
 from oncebench.cli.replay import replay
 from oncebench.cli.report import report
 from oncebench.cli.run import run
@@ -31,7 +32,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for _command in (check, run, explore, replay, crash, wire, sweep, compare, show, report, variants):
+for _command in (check, run, explore, replay, crash, wire, sweep, compare, show, report, plot, variants):
     app.command()(_command)
 
 # The class that all errors of usage have in common, wherever this version of typer keeps it.

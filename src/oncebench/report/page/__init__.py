@@ -31,7 +31,7 @@ _MEANS = {
 
 def html(runs: Sequence[AnyRun]) -> bytes:
     """The page of one or more runs."""
-    pages = [_page(run) for run in runs]
+    pages = [of_run(run) for run in runs]
     style = (_HERE / "page.css").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     engine = jinja2.Environment(
@@ -54,7 +54,8 @@ def html(runs: Sequence[AnyRun]) -> bytes:
     ).encode()
 
 
-def _page(run: AnyRun) -> Page:
+def of_run(run: AnyRun) -> Page:
+    """What the page of a run says."""
     match run:
         case CheckRun():
             return checked.page(run)

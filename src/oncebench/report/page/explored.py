@@ -65,11 +65,13 @@ def counterexample(found: Counterexample, open: bool) -> Evidence:
     """One kind of violation with its smallest schedule."""
     if not found.steps:
         return evidence(found, found.replay, open=open)
-    return evidence(found, found.replay, open=open, steps=_steps(found), drawn=_timeline(found))
+    return evidence(found, found.replay, open=open, steps=_steps(found), drawn=timeline(found))
 
 
-def _timeline(found: Counterexample) -> Timeline:
+def timeline(found: Counterexample) -> Timeline:
     """Each worker's call from its first step to its last, and below it the steps."""
+    if not found.steps:
+        return charts.timeline(found)
     lanes: dict[str, list[Bar]] = {}
     for step in found.steps[:MOST_LANES]:
         lanes.setdefault(step.worker, []).append(
