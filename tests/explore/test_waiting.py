@@ -108,7 +108,7 @@ def modelled(case: Case, journal: Journal) -> list[str]:
                 assert play.move("A")
                 assert play.move("B")
                 found.append(_outcome(play))
-            play.abandon()
+            crew.settle()
             return found
     finally:
         site.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -15,7 +16,8 @@ CREWS = ("greenlets", "threads", "processes")
 def replay(
     target: Annotated[str, typer.Argument(help="The receiver.")],
     schedule: Annotated[
-        str, typer.Argument(help="Whose turn it is, a letter a statement: ABBA; A! kills worker A.")
+        str,
+        typer.Argument(help="Whose turn it is, a letter a statement: ABBA; A! kills A, + is an hour."),
     ],
     deliveries: Annotated[
         str | None,
@@ -31,7 +33,7 @@ def replay(
 ) -> None:
     """Play one schedule and show each statement, its result, its locks, and what others could see."""
     from oncebench.cli.values import one_of
-    from oncebench.explore.plan import Plan, moves
+    from oncebench.explore.plan import TICK, Plan, moves
     from oncebench.explore.strategies import play_told
     from oncebench.testing.exploration import Setting
     from oncebench.testing.exploring import play, taken
@@ -46,6 +48,7 @@ def replay(
     else:
         plan = Plan.parse(deliveries)
     told = moves(schedule, plan.workers)
+    plan = replace(plan, clocked=on != "processes", jumps=told.count(TICK))
     setting = Setting(journal, locks, on)  # type: ignore[arg-type]
     run, findings = play(receiver, plan, lambda at: play_told(at, told), setting, recording=True)
     if json:

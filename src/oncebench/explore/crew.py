@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from oncebench.explore.clock import Clock
 from oncebench.explore.gate import Event
 from oncebench.explore.worker import Call
 
@@ -14,10 +15,12 @@ class Crew(Protocol):
 
     Attributes:
         patience: Seconds after which a worker that does not come back to a step is given up.
+        clock: What workers take for the time; None for the system's.
         shares: Whether a worker was given a connection that another had opened.
     """
 
     patience: float
+    clock: Clock | None
     shares: bool
 
     def begin(self, worker: int, calls: Sequence[Call], live: bool = True) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+from oncebench.explore.clock import Clock
 from oncebench.explore.gate import DIE, Event, Gate, Killed
 from oncebench.explore.worker import Call, connect, deliver, is_anothers, roll_back
 from oncebench.receivers.loader import Receiver
@@ -19,6 +20,7 @@ def serve(
     path: Path,
     settings: Settings,
     waits: bool,
+    clock: Clock | None = None,
 ) -> None:
     """Be a worker until told to quit: the loop at the far end of a line."""
 
@@ -27,7 +29,7 @@ def serve(
         command: str = hear()
         return command
 
-    gate = Gate(str(path.resolve()), waits, park)
+    gate = Gate(str(path.resolve()), waits, park, clock)
     db: Any = None
     while True:
         order, *details = hear()
@@ -79,6 +81,7 @@ class Distant:
         self.lines = lines
         self.patience = patience
         self.shares = False
+        self.clock: Clock | None = None
         self._wakes_alone: dict[str, bool] = {}
         self.connected = [False] * len(lines)
         self._todo: list[tuple[Sequence[Call], bool] | None] = [None] * len(lines)

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any, NamedTuple
 
+from oncebench.explore.clock import Clock
+
 ONE_FILE = "explore watches one database file, the store it hands to the receiver"
 ONE_THREAD = (
     "it runs statements on a thread of its own: explore moves one thread for each worker, so call SQLite on "
@@ -61,15 +63,19 @@ class Gate:
         dead: Whether the worker was killed.
         connections: Open ones, in the order they were opened.
         last: The last statement it was let through to.
+        clock: What its code takes for the time; None for the system's.
     """
 
-    def __init__(self, store: str, waits: bool, park: Callable[[Event], str]) -> None:
+    def __init__(
+        self, store: str, waits: bool, park: Callable[[Event], str], clock: Clock | None = None
+    ) -> None:
         self.store = store
         self.waits = waits
         self.live = False
         self.dead = False
         self.connections: list[weakref.ref[Any]] = []
         self.last = ""
+        self.clock = clock
         self.thread = threading.get_ident()
         self._park = park
         self._seen: list[object] = []

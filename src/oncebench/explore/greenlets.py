@@ -13,6 +13,7 @@ from typing import Any
 
 from greenlet import getcurrent, greenlet
 
+from oncebench.explore.clock import Clock
 from oncebench.explore.gate import DIE, Event, Gate, Killed
 from oncebench.explore.run import NeedsThreads
 from oncebench.explore.site import Site
@@ -24,7 +25,9 @@ from oncebench.explore.worker import Call, connect, deliver, is_anothers, roll_b
 class Greenlets:
     """A crew on the calling thread, which is the main one. Use it in a `with` statement."""
 
-    def __init__(self, site: Site, workers: int, waits: bool, patience: float = 5.0) -> None:
+    def __init__(
+        self, site: Site, workers: int, waits: bool, patience: float = 5.0, clock: Clock | None = None
+    ) -> None:
         """Prepare.
 
         Args:
@@ -32,12 +35,14 @@ class Greenlets:
             workers: How many.
             waits: Whether workers wait for locks where SQLite's busy handler would.
             patience: Seconds after which a worker that does not come back to a step is given up.
+            clock: What they take for the time; None for the system's.
         """
         self.patience = patience
         self.shares = False
+        self.clock = clock
         self._site = site
         self._hub = getcurrent()
-        self._gates = [Gate(str(site.path.resolve()), waits, self._park) for _ in range(workers)]
+        self._gates = [Gate(str(site.path.resolve()), waits, self._park, clock) for _ in range(workers)]
         self._connections: list[Any] = [None] * workers
         self._running: list[greenlet | None] = [None] * workers
         self._todo: list[tuple[Sequence[Call], bool] | None] = [None] * workers

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from oncebench.messages import MAX_QTY, BadInput, Delivery
 
 MOST_WORKERS = 26
+TICK = "+"
+"""The move that puts the clock forward."""
 SCENARIOS = ("same", "conflict", "distinct", "death")
 
 
@@ -20,11 +22,15 @@ class Plan:
         deliveries: For worker A, B, ...: what it is handed, one after another.
         deaths: How often a schedule may kill a worker, which then gets its delivery again.
         name: What it tries.
+        clocked: Whether the workers' time stands still but for jumps, sleeps and the redelivery at the end.
+        jumps: How often a schedule may put the clock forward.
     """
 
     deliveries: tuple[tuple[Delivery, ...], ...]
     deaths: int = 0
     name: str = ""
+    clocked: bool = False
+    jumps: int = 0
 
     @classmethod
     def of(cls, scenario: str, workers: int = 2) -> Plan:
@@ -98,14 +104,20 @@ def letter(worker: int) -> str:
 def moves(schedule: str, workers: int) -> list[str]:
     """Take a schedule such as `ABBA!A` apart: `A` moves worker A by one statement, `A!` kills it.
 
+    In place of a letter, `+` is an hour in which nobody moves.
+
+
     Raises:
         BadInput: It is written otherwise, or names a worker that there is not.
     """
     tokens = re.findall(r"\S!?", schedule)
     for at, token in enumerate(tokens, 1):
+        if token == TICK:
+            continue
         if not "A" <= token[0] <= "Z":
             raise BadInput(
-                f"step {at} of the schedule is {token!r}: a step is a worker's letter, A! kills worker A"
+                f"step {at} of the schedule is {token!r}: a step is a worker's letter, A! kills worker A, "
+                "+ puts the clock forward"
             )
         if ord(token[0]) - ord("A") >= workers:
             raise BadInput(
@@ -124,6 +136,6 @@ def preemptions(schedule: Sequence[str], forced: Sequence[bool]) -> int:
     """
     count = 0
     for at, move in enumerate(schedule):
-        if len(move) > 1 or (at and move[0] != schedule[at - 1][0] and not forced[at]):
+        if len(move) > 1 or move == TICK or (at and move[0] != schedule[at - 1][0] and not forced[at]):
             count += 1
     return count

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
+from oncebench.explore.clock import JUMP
 from oncebench.explore.crew import Crew
 from oncebench.explore.drain import drain
 from oncebench.explore.gate import GO, TIME_OUT, Event
 from oncebench.explore.log import Log
-from oncebench.explore.plan import Plan, letter
+from oncebench.explore.plan import TICK, Plan, letter
 from oncebench.explore.recorder import Recorder, refusal
 from oncebench.explore.run import Diverged, Run, Step, Unexplorable
 from oncebench.explore.seat import Seat, Status
@@ -65,7 +66,9 @@ class Play:
         self._keyed = keyed
         self._log = Log()
         self._slept: dict[str, None] = {}
-        self._deaths = 0
+        self._deaths = self._jumps = 0
+        if crew.clock is not None:
+            crew.clock.offset = 0.0
         self._commits = 0
         self._uncounted = False
         self._content = views.number("content", "as new")
@@ -93,11 +96,13 @@ class Play:
             names.insert(0, last)
         if self._deaths < self._plan.deaths:
             names += [f"{seat.name}!" for seat in self._seats if seat.is_in_a_call]
+        if self._jumps < self._plan.jumps and any(seat.is_in_a_call for seat in self._seats):
+            names.append(TICK)
         return names
 
     def costs(self, move: str) -> int:
         """1 if the move leaves a worker that could go on, or kills one; else 0."""
-        if len(move) > 1:
+        if len(move) > 1 or move == TICK:
             return 1
         if not self.schedule or len(self.schedule[-1]) > 1 or move == self.schedule[-1]:
             return 0
@@ -105,24 +110,13 @@ class Play:
 
     def why_not(self, move: str) -> str:
         """Why a move cannot be made now, in words."""
-        seat = self._seat(move)
-        if seat.status is Status.DONE:
-            return f"{seat.name} has delivered all it had"
-        if len(move) > 1:
-            return f"{seat.name} is in no call that it could die in"
-        if seat.status is Status.ASLEEP:
-            return f"{seat.name} waits outside SQLite at {seat.where}"
-        if seat.status is Status.WAITING:
-            return f"{seat.name} waits for a lock with {seat.statement}, and nobody has let go of one"
-        return f"{seat.name} was refused {seat.refusals} times while nobody else moved"
+        if move == TICK:
+            return "nobody is in a call, or the clock was put forward already"
+        return self._seat(move).why_not(move)
 
     def unfinished(self) -> str:
         """Who has not come to an end, in words."""
-        return " and ".join(
-            f"{seat.name} ({seat.status.value}{' ' + seat.statement if seat.is_in_a_call else ''})"
-            for seat in self._seats
-            if seat.status is not Status.DONE
-        )
+        return " and ".join(str(seat) for seat in self._seats if seat.status is not Status.DONE)
 
     def _able(self) -> list[Seat]:
         able = [
@@ -155,6 +149,9 @@ class Play:
             Unexplorable: It did not come back.
             Diverged: There is no such move.
         """
+        if move == TICK:
+            self._jump()
+            return True
         seat = self._seat(move)
         if seat.status in (Status.DONE, Status.ASLEEP) or (len(move) > 1 and not seat.is_in_a_call):
             raise Diverged(self.why_not(move))
@@ -171,6 +168,15 @@ class Play:
                 if other.status is Status.ASLEEP:
                     self._look_again(other, 0)
         return True
+
+    def _jump(self) -> None:
+        self._jumps += 1
+        self.preemptions += 1
+        self.schedule.append(TICK)
+        if self._crew.clock is not None:
+            self._crew.clock.offset += JUMP
+        if self._recorder is not None:
+            self._recorder.jump()
 
     def _go(self, seat: Seat) -> bool:
         waited = seat.status is Status.WAITING
@@ -349,7 +355,6 @@ class Play:
         it did; whether its snapshot is out of date, from whether anybody has committed since. The order of
         ends and beginnings of calls belongs to it because a judge sees it.
         """
-        now = self._commits
         seats = [
             (
                 seat.view,
@@ -357,14 +362,14 @@ class Play:
                 seat.retry,
                 seat.refusals,
                 seat.delivered,
-                tuple([(content, commits == now) for content, commits in seat.marks]),
+                tuple([(content, commits == self._commits) for content, commits in seat.marks]),
             )
             for seat in self._seats
         ]
-        last = self.schedule[-1] if self.schedule else ""
         if self._slept:  # what waits outside SQLite depends on more than can be seen here
             return tuple(self.schedule)
-        return self._content, tuple(seats), self._queue(), self._log.order, self._deaths, self.deadlocks, last
+        counts = self._deaths, self.deadlocks, self._jumps, self._crew.clock and self._crew.clock.offset
+        return self._content, tuple(seats), self._queue(), self._log.order, counts, *self.schedule[-1:]
 
     # The end.
 
@@ -393,7 +398,3 @@ class Play:
             asleep=tuple(self._slept),
             steps=self.steps,
         )
-
-    def abandon(self) -> None:
-        """Leave it: its future is known."""
-        self._crew.settle()

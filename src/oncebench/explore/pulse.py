@@ -14,11 +14,12 @@ TICK = 0.005
 STILL = 5
 """Looks in a row that find it asleep, and not a nanosecond of work done since, before that is believed."""
 
-_NOT_THEIRS = (
+NOT_THEIRS: tuple[str, ...] = (
     "<frozen",
     sysconfig.get_paths()["stdlib"],
     *(str(Path(__file__).parents[1] / room) for room in ("explore", "testing", "stores", "cli")),
 )
+"""How the names of files begin that are Python's, or ours."""
 
 
 class Pulse:
@@ -61,7 +62,7 @@ def frames(frame: FrameType | None) -> Iterable[tuple[str, int]]:
 
 def place(stack: Iterable[tuple[str, int]]) -> str:
     """The receiver's own line among these, the innermost first: `mine.py:12 (with lock:)`."""
-    theirs = next(((file, line) for file, line in stack if not file.startswith(_NOT_THEIRS)), None)
+    theirs = next(((file, line) for file, line in stack if not file.startswith(NOT_THEIRS)), None)
     if theirs is None:
         return "a place that is not known"
     file, line = theirs

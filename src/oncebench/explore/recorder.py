@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from oncebench.explore.gate import Event
-from oncebench.explore.run import Step
+from oncebench.explore.plan import TICK
+from oncebench.explore.run import PASSES, Step
 from oncebench.explore.seat import Seat
 from oncebench.explore.site import Reading, Site
 from oncebench.messages import Outcome
@@ -58,6 +59,10 @@ class Recorder:
     def death(self, seat: Seat, status: str) -> None:
         """A worker was killed."""
         self.steps.append(Step(f"{seat.name}!", "", "", (), status, reading=self._look()))
+
+    def jump(self) -> None:
+        """The clock was put forward."""
+        self.steps.append(Step(TICK, "", "", (), PASSES, reading=self._look()))
 
     def _look(self) -> Reading | None:
         try:

@@ -9,6 +9,9 @@ from oncebench.explore.plan import Plan
 from oncebench.explore.site import Reading
 from oncebench.messages import History, Operation
 
+PASSES = "an hour passes"
+"""The status of the step at which the clock is put forward."""
+
 
 class Diverged(Exception):
     """The schedule has a move that cannot be made at that step."""
@@ -47,7 +50,8 @@ class Step:
         statement: What ran; empty for a death, or for a call that needed none.
         parameters: Its parameters as text.
         seen: What the receiver saw of it, as text; of a refusal, the lock error's name.
-        status: "ok", "waits", "timed out", "refused", "asleep" (outside SQLite) or "killed".
+        status: "ok", "waits", "timed out", "refused", "asleep" (outside SQLite), "killed" or
+            "an hour passes".
         answer: The call's outcome, if it ended with this step.
         lock: What the worker holds afterwards: "write", "open" (a transaction, an unread cursor) or nothing.
         reading: Inbox and total as an independent connection sees them afterwards; None where SQLite let

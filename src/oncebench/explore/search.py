@@ -98,7 +98,7 @@ class Search:
                 if not play.move(move):
                     raise Diverged(f"{move} waits in {''.join(prefix)} where it went on before")
             if prefix and not play.move(prefix[-1]):  # it still waits: no move, no schedule
-                play.abandon()
+                self.crew.settle()
                 continue
             run = self._follow(play, cost, parent, edge)
             if run is not None:
@@ -120,7 +120,7 @@ class Search:
             state = play.key() if self.reduce else tuple(play.schedule)
             self._edges[parent].append((state, edge))
             if state in self._edges:
-                play.abandon()
+                self.crew.settle()
                 self.cut += 1
                 return None
             self._edges[state] = []

@@ -56,3 +56,18 @@ class Seat:
     def is_in_a_call(self) -> bool:
         """Whether it can be killed."""
         return self.status in (Status.PARKED, Status.WAITING)
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.status.value}{' ' + self.statement if self.is_in_a_call else ''})"
+
+    def why_not(self, move: str) -> str:
+        """Why a move of it cannot be made now, in words."""
+        if self.status is Status.DONE:
+            return f"{self.name} has delivered all it had"
+        if len(move) > 1:
+            return f"{self.name} is in no call that it could die in"
+        if self.status is Status.ASLEEP:
+            return f"{self.name} waits outside SQLite at {self.where}"
+        if self.status is Status.WAITING:
+            return f"{self.name} waits for a lock with {self.statement}, and nobody has let go of one"
+        return f"{self.name} was refused {self.refusals} times while nobody else moved"

@@ -77,13 +77,13 @@ class PCT:
         def choose(options: Sequence[str]) -> str:
             nonlocal step
             step += 1
-            best = max((option for option in options if len(option) == 1), key=lambda name: priority[name])
+            best = max((option for option in options if option in priority), key=lambda name: priority[name])
             if step in changes:
                 dying = [option for option in options if option == f"{best}!"]
                 if dying and rng.random() < 0.5:
                     return dying[0]
                 priority[best] = changes[step]
-                best = max((o for o in options if len(o) == 1), key=lambda name: priority[name])
+                best = max((o for o in options if o in priority), key=lambda name: priority[name])
             return best
 
         return choose

@@ -11,6 +11,7 @@ import time
 from types import TracebackType
 from typing import Any
 
+from oncebench.explore.clock import Clock
 from oncebench.explore.distant import Distant, serve
 from oncebench.explore.gate import Event, Killed
 from oncebench.explore.pulse import TICK, Pulse, frames, place
@@ -23,7 +24,9 @@ _FAREWELL = 1.0  # seconds for a thread to end
 class Threads(Distant):
     """A crew of threads. Use it in a `with` statement."""
 
-    def __init__(self, site: Site, workers: int, waits: bool, patience: float = 5.0) -> None:
+    def __init__(
+        self, site: Site, workers: int, waits: bool, patience: float = 5.0, clock: Clock | None = None
+    ) -> None:
         """Prepare.
 
         Args:
@@ -31,9 +34,11 @@ class Threads(Distant):
             workers: How many.
             waits: Whether workers wait for locks where SQLite's busy handler would.
             patience: Seconds after which a worker that does not come back to a step is given up.
+            clock: What they take for the time; None for the system's.
         """
-        self._threads = [_Thread(site, waits, patience) for _ in range(workers)]
+        self._threads = [_Thread(site, waits, patience, clock) for _ in range(workers)]
         super().__init__(list(self._threads), patience)
+        self.clock = clock
         self._stepped = surroundings(str(site.path.resolve()))
 
     def __enter__(self) -> Threads:
@@ -54,13 +59,13 @@ class Threads(Distant):
 class _Thread:
     """The near end of a thread."""
 
-    def __init__(self, site: Site, waits: bool, patience: float) -> None:
+    def __init__(self, site: Site, waits: bool, patience: float, clock: Clock | None) -> None:
         self._patience = patience
         self._orders: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
         self._thread = threading.Thread(
             target=self._run,
-            args=(site.receiver, site.path, site.settings, waits),
+            args=(site.receiver, site.path, site.settings, waits, clock),
             name="oncebench worker",
             daemon=True,
         )

@@ -8,7 +8,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from oncebench.explore.plan import letter
-from oncebench.explore.run import Run, Step
+from oncebench.explore.run import PASSES, Run, Step
 from oncebench.explore.site import Reading
 
 if TYPE_CHECKING:
@@ -18,11 +18,9 @@ WIDTH = 80
 _NARROWEST = 14  # columns for one worker; with more than five workers the lines get longer than WIDTH
 _MARGIN = 4
 _COLOURS = {
-    "refused": "red",
-    "timed out": "red",
+    **dict.fromkeys(("refused", "timed out"), "red"),
+    **dict.fromkeys(("waits", "asleep", PASSES), "yellow"),
     "killed": "bold red",
-    "waits": "yellow",
-    "asleep": "yellow",
     "ok": "",
 }
 _ANSWERS = {"applied": "True", "duplicate": "False", "conflict": "Conflict"}
@@ -47,7 +45,7 @@ def timeline(run: Run, width: int = WIDTH) -> Text:
     seen: Reading | None = None
     for at, step in enumerate(run.steps, 1):
         cells: list[list[tuple[str, str]]] = [[] for _ in range(workers)]
-        cells[ord(step.move[0]) - ord("A")] = list(_cell(step, column - 2))
+        cells[max(0, ord(step.move[0]) - ord("A"))] = list(_cell(step, column - 2))
         _append(text, f"{at:>2}", cells, column)
         reading = step.reading
         if reading is None:
@@ -65,8 +63,8 @@ def timeline(run: Run, width: int = WIDTH) -> Text:
 
 def result_of(step: Step) -> str:
     """What came of a step, in a few words."""
-    if step.status == "killed":
-        return "killed"
+    if step.status in ("killed", PASSES):
+        return step.status
     seen = [text for text in step.seen if text not in ("()", "'ok'", "-1")]
     code = next((text.strip("'") for text in step.seen if "SQLITE_" in text), "")
     if step.status == "waits":
@@ -88,8 +86,8 @@ def _deliveries(run: Run, worker: int) -> str:
 
 def _cell(step: Step, width: int) -> Iterator[tuple[str, str]]:
     colour = _COLOURS[step.status]
-    if step.status == "killed":
-        yield "killed", colour
+    if step.status in ("killed", PASSES):
+        yield step.status, colour
         return
     statement = " ".join(step.statement.split())
     if step.parameters not in ("", "()"):

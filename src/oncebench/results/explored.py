@@ -6,7 +6,7 @@ from typing import Literal
 
 from msgspec import Struct, field
 
-from oncebench.explore.plan import MOST_WORKERS, moves
+from oncebench.explore.plan import MOST_WORKERS, TICK, moves
 from oncebench.explore.run import Run
 from oncebench.explore.timeline import result_of
 from oncebench.results.schema import Effects, Proof, Tallies, VerdictWord
@@ -17,13 +17,14 @@ class TimelineStep(Struct):
 
     Attributes:
         step: From 1.
-        worker: "A", "B", ...
+        worker: "A", "B", ...; empty where the clock was put forward.
         move: As in the schedule: `A`, or `A!` for its death.
         statement: What ran; empty for a death, or for a call that needed none.
         parameters: Its parameters as text.
         result: What came of it, in a few words.
         seen: What the receiver saw of it, each as text.
-        status: "ok", "waits", "timed out", "refused", "asleep" (outside SQLite) or "killed".
+        status: "ok", "waits", "timed out", "refused", "asleep" (outside SQLite), "killed" or "an hour
+            passes".
         answer: The call's outcome; empty while it goes on.
         lock: What the worker holds afterwards: "write", "open" (a transaction, an unread cursor) or "".
         total: The stock as an independent connection sees it afterwards; None where nobody can read.
@@ -213,7 +214,7 @@ def steps_of(run: Run) -> list[TimelineStep]:
     return [
         TimelineStep(
             step=at,
-            worker=step.move[0],
+            worker="" if step.move == TICK else step.move[0],
             move=step.move,
             statement=step.statement,
             parameters=step.parameters,

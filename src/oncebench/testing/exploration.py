@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from oncebench.audit import Kind, Verdict, Violation
-from oncebench.explore.plan import Plan
+from oncebench.explore.plan import TICK, Plan
 from oncebench.explore.run import Run
 from oncebench.messages import Outcome
 from oncebench.stores.sqlite import Journal
@@ -64,7 +64,7 @@ class Failure:
         """The line that replays it."""
         plan = str(self.run.plan)
         words = ["oncebench", "replay", target, self.violation.schedule]
-        letters = {move[0] for move in self.run.schedule}
+        letters = {move[0] for move in self.run.schedule} - {TICK}
         if plan != "/".join(["m1:3"] * len(letters)):
             words += ["--deliveries", plan]
         if self.setting.locks != USUAL.locks:
@@ -96,6 +96,7 @@ class Part:
         because: Why nothing can be said; empty otherwise.
         notes: What a reader must know.
         unexplored: What was not explored although all schedules may be covered.
+        reads_the_clock: Whether it did, and SQLite's clock was not in it: a schedule may put it forward.
         given_up: Whether it did not come back, so that there is no use in another part.
     """
 
@@ -116,6 +117,7 @@ class Part:
     because: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     unexplored: list[str] = field(default_factory=list)
+    reads_the_clock: bool = False
     given_up: bool = False
 
     @property

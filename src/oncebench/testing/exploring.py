@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from oncebench.audit import Findings, Kind, Violation, audit, overlapped
+from oncebench.explore.clock import Clock
 from oncebench.explore.crew import Crew
 from oncebench.explore.plan import Plan
 from oncebench.explore.play import Play
@@ -19,7 +20,7 @@ from oncebench.explore.run import Diverged, NeedsThreads, Run, Unexplorable
 from oncebench.explore.search import Search
 from oncebench.explore.site import Site
 from oncebench.explore.strategies import Sample, Strategy, play_chosen, play_told, with_preemptions
-from oncebench.explore.surroundings import SLEPT
+from oncebench.explore.surroundings import READ, SLEPT
 from oncebench.explore.views import Views
 from oncebench.messages import BadInput, History, Outcome
 from oncebench.receivers import loader
@@ -100,7 +101,7 @@ def explore(
     whole = [Plan.of(plan, workers) if isinstance(plan, str) else plan for plan in plans]
     whole = [each for plan in whole for each in plan.to_consumers(code.consumers)]
     how = _How(strategy, preemptions, most, reduce, seed)
-    on = _here(on)
+    on, clocked = _here(on), False
     for journal, lock, plan in itertools.product(journals, locks, whole):
         part = Part(plan, Setting(journal, lock, on, patience), given_up=True)
         if code.mixed:
@@ -108,13 +109,22 @@ def explore(
         elif code.serve is not None:
             part.because.append("its statements run in another process, which explore does not step")
         else:
-            part = _explored(code, plan, part.setting, how)
+            part = _explored(code, replace(plan, clocked=clocked), part.setting, how)
+            if part.reads_the_clock and not clocked and on != "processes":
+                clocked = True
+                part = _explored(code, replace(plan, clocked=True), part.setting, how)
         result.parts.append(part)
         if each is not None:
             each(part)
         if part.given_up:
             break
         on = part.setting.on  # threads from now on, if they were needed
+    if clocked and not part.given_up:
+        plan = replace(whole[0], deaths=0, clocked=True, jumps=1, name=f"{whole[0].name} stalled".strip())
+        for journal, lock in itertools.product(journals, locks):
+            result.parts.append(_explored(code, plan, Setting(journal, lock, on, patience), how))
+            if each is not None:
+                each(result.parts[-1])
     return result
 
 
@@ -171,14 +181,15 @@ def stage(
         site = Site(code.anew(), Settings(setting.journal, "off", BUSY_TIMEOUT), folder)
         stack.callback(site.close)
         waits, on = setting.locks == "wait", _here(setting.on)
+        clock = Clock() if plan.clocked else None
         if on == "greenlets":
             from oncebench.explore.greenlets import Greenlets
 
-            yield site, stack.enter_context(Greenlets(site, plan.workers, waits, setting.patience))
+            yield site, stack.enter_context(Greenlets(site, plan.workers, waits, setting.patience, clock))
         elif on == "threads":
             from oncebench.explore.threads import Threads
 
-            yield site, stack.enter_context(Threads(site, plan.workers, waits, setting.patience))
+            yield site, stack.enter_context(Threads(site, plan.workers, waits, setting.patience, clock))
         else:
             from oncebench.explore.processes import Processes
 
@@ -271,6 +282,7 @@ def _searched(code: Receiver, plan: Plan, setting: Setting, how: _How) -> Part:
                 part.bound = how.preemptions
             if not any(step.statement for step in first.steps):
                 part.because.append("no statement of it was seen: its connection is not one of sqlite3's")
+            part.reads_the_clock = _reads_the_clock(first)
             part.unexplored += _unexplored(first, work)
         except Unexplorable as stop:
             part.given_up = True
@@ -280,6 +292,14 @@ def _searched(code: Receiver, plan: Plan, setting: Setting, how: _How) -> Part:
         except Unreadable as stop:
             part.because.append(f"the store could not be read: {stop}")
     return part
+
+
+def _reads_the_clock(run: Run) -> bool:
+    """Whether it does; not if it asks SQLite for the time too, whose clock cannot be put forward."""
+    asked = " ".join(step.statement.lower() for step in run.steps)
+    if any(word in asked for word in ("'now'", "unixepoch()", "current_time", "current_date")):
+        return False
+    return any(READ in text for step in run.steps for text in step.seen)
 
 
 def _unexplored(first: Run, work: Search | Sample) -> Iterator[str]:
