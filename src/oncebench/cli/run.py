@@ -12,7 +12,7 @@ import typer
 from oncebench.messages import BadInput
 
 if TYPE_CHECKING:
-    from oncebench.race import Policy
+    from oncebench.race import Policy, Race
     from oncebench.receivers.loader import Receiver
     from oncebench.receivers.registry import Mode
     from oncebench.results import RaceResult, RunResult
@@ -68,6 +68,9 @@ def run(
     witness: Annotated[
         bool, typer.Option("--witness/--no-witness", help="Triggers that record each effect, or full speed.")
     ] = True,
+    history: Annotated[
+        bool, typer.Option("--history", help="Save all calls too, as history-RECEIVER-JOURNAL-REPEAT.npz.")
+    ] = False,
     db: Annotated[
         Path | None, typer.Option(help="Keep the store at this path; each race makes it anew.")
     ] = None,
@@ -101,7 +104,8 @@ def run(
     result = empty_result(receivers, work, settings, policy, db, repeat)
     unsaved: BadInput | None = None
     try:
-        for _ in race_all(result, receivers, work, settings, policy, db, quiet, repeats=repeat):
+        keep = folder if history else None
+        for _ in race_all(result, receivers, work, settings, policy, db, quiet, "", repeat, keep):
             try:
                 save(result, folder)
             except BadInput as error:  # say so when all is told: what was measured is not lost with the disk
@@ -129,10 +133,12 @@ def race_all(
     quiet: bool,
     label: str = "",
     repeats: int = 1,
+    keep: Path | None = None,
 ) -> Iterator[None]:
     """Each receiver in each journal mode, added to the result; stops after each, so that it can be saved.
 
-    Repeats take turns, so that a machine that gets slower meanwhile is slower for all of them.
+    Repeats take turns, so that a machine that gets slower meanwhile is slower for all of them. `keep` is
+    a folder for whole histories.
     """
     from oncebench.race import race
     from oncebench.report.progress import Progress
@@ -148,6 +154,8 @@ def race_all(
                 with progress.of(f"{label} {turn}{receiver.name}, {mode.journal}".lstrip()) as report:
                     ended = race(receiver, workload, mode, policy, db, report)
                 so_far.append(summary.of_race(ended))
+                if keep is not None:
+                    _keep(keep, f"{receivers.index(receiver) + 1}-{mode.journal}-{number + 1}", ended)
                 result.variants = [
                     summary.of_variant(
                         one.name,
@@ -162,6 +170,14 @@ def race_all(
                 yield
                 if ended.interrupted:
                     return
+
+
+def _keep(folder: Path, name: str, race: Race) -> None:
+    """Save a race's history, if the store could be read before and after it."""
+    from oncebench.results.histories import save_history
+
+    if race.before is not None and race.after is not None:
+        save_history(folder / f"history-{name}.npz", race.drained, race.before, race.after)
 
 
 def empty_result(

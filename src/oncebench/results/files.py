@@ -60,7 +60,7 @@ def save(result: msgspec.Struct, folder: Path) -> Path:
     return path
 
 
-def write(path: Path, data: bytes) -> None:
+def write(path: Path, data: bytes | memoryview) -> None:
     """Write a file whole or not at all, replacing an earlier one at once.
 
     Raises:
