@@ -168,5 +168,5 @@ def _hot(cell: Cell | None, top: float) -> Text:
         return Text(f"{text} ", "dim" if cell is None else f"bold {COLOURS['broken']}")
     share = math.sqrt(cell.race.throughput / top) if top > 0 else 0.0
     red, green, blue = (round(cold + (hot - cold) * share) for cold, hot in zip(_COLD, _HOT, strict=True))
-    style = Style(color="black" if share > 0.5 else "white", bgcolor=f"rgb({red},{green},{blue})")
+    style = Style(color="black" if share > 0.42 else "bright_white", bgcolor=f"rgb({red},{green},{blue})")
     return Text(f"{text if text.endswith('?') else text + ' ':>10}", style)
