@@ -9,7 +9,7 @@ import time
 
 from oncebench.receivers.inbox import seen
 
-LEASE = 0.0001  # seconds
+LEASE, WORK = 0.001, 0.003  # seconds
 
 
 class TakenByAnother(Exception):
@@ -34,6 +34,7 @@ def receive(db: sqlite3.Connection, id: str, qty: int) -> bool:
         if seen(db, id, qty):
             return False
         claim(db, id)
+    time.sleep(WORK)
     with db:
         db.execute("BEGIN IMMEDIATE")
         db.execute("INSERT OR IGNORE INTO inbox VALUES (?, ?)", (id, qty))

@@ -4,8 +4,9 @@ A claim that ran out and went to another is a refusal; the redelivery will find 
 """
 
 import sqlite3
+import time
 
-from oncebench.receivers.cases.lease import TakenByAnother, claim
+from oncebench.receivers.cases.lease import WORK, TakenByAnother, claim
 from oncebench.receivers.inbox import seen
 
 
@@ -16,6 +17,7 @@ def receive(db: sqlite3.Connection, id: str, qty: int) -> bool:
         if seen(db, id, qty):
             return False
         mine = claim(db, id)
+    time.sleep(WORK)
     with db:
         db.execute("BEGIN IMMEDIATE")
         if db.execute("SELECT until FROM leases WHERE id = ?", (id,)).fetchone() != (mine,):
