@@ -25,6 +25,7 @@ from types import FrameType
 from typing import Any
 
 from oncebench.messages import BadInput
+from oncebench.race.connections import when_opened
 from oncebench.race.kills import leave, stop
 from oncebench.race.life import die_with, mute
 from oncebench.race.line import Job, Line
@@ -71,14 +72,7 @@ class Watch:
 
     def hear_every_connection(self) -> None:
         """From now on, whoever opens it."""
-        original: Callable[..., sqlite3.Connection] = sqlite3.connect
-
-        def connect(*arguments: Any, **options: Any) -> sqlite3.Connection:
-            db = original(*arguments, **options)
-            db.set_trace_callback(partial(self._step, db))
-            return db
-
-        sqlite3.connect = sqlite3.dbapi2.connect = connect  # type: ignore[assignment]
+        when_opened(lambda db, options: db.set_trace_callback(partial(self._step, db)))
 
     def _step(self, db: sqlite3.Connection, text: str) -> None:
         if not self.listening:

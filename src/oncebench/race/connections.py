@@ -24,6 +24,29 @@ class Opened(sqlite3.Connection):
     """A connection like any other that a weak reference can be kept to."""
 
 
+def when_opened(
+    then: Callable[[sqlite3.Connection, dict[str, Any]], None],
+    factory: type[sqlite3.Connection] = sqlite3.Connection,
+) -> None:
+    """From now on `sqlite3.connect`, whoever calls it in this process, tells of each connection.
+
+    Args:
+        then: Called with each, and with the options that it was opened with.
+        factory: The class of those for which none was named.
+    """
+    original: Callable[..., sqlite3.Connection] = sqlite3.connect
+    names = ("database", "timeout", "detect_types", "isolation_level", "check_same_thread", "factory")
+
+    def connect(*arguments: Any, **options: Any) -> sqlite3.Connection:
+        if len(arguments) < len(names):
+            options.setdefault("factory", factory)
+        db = original(*arguments, **options)
+        then(db, {"check_same_thread": True, **dict(zip(names, arguments, strict=False)), **options})
+        return db
+
+    sqlite3.connect = sqlite3.dbapi2.connect = connect  # type: ignore[assignment]
+
+
 class Connections:
     """Those opened through `sqlite3.connect` while it is replaced, as far as they are to the store.
 
@@ -48,20 +71,7 @@ class Connections:
 
     def listen(self) -> None:
         """From now on, in this process, hear of each connection that is opened."""
-        original = sqlite3.connect
-
-        def connect(*arguments: Any, **options: Any) -> sqlite3.Connection:
-            if len(arguments) < 6:
-                options.setdefault("factory", Opened)
-            db: sqlite3.Connection = original(*arguments, **options)
-            if options.get("factory") not in _BENCH:
-                threaded = not (
-                    arguments[4] if len(arguments) > 4 else options.get("check_same_thread", True)
-                )
-                self._take(db, threaded)
-            return db
-
-        sqlite3.connect = sqlite3.dbapi2.connect = connect  # type: ignore[assignment]
+        when_opened(self._take, Opened)
 
     def are_open(self) -> bool:
         """Whether the process has one, of any driver; taken for granted where /proc does not say."""
@@ -87,11 +97,11 @@ class Connections:
                     sqlite.set_busy_timeout(db, self._patience[id(db)])
                     del self._patience[id(db)]
 
-    def _take(self, db: sqlite3.Connection, threaded: bool) -> None:
+    def _take(self, db: sqlite3.Connection, options: dict[str, Any]) -> None:
         with contextlib.suppress(sqlite3.Error, TypeError):
-            if os.path.realpath(sqlite.file_of(db)) != self._store:
+            if options["factory"] in _BENCH or os.path.realpath(sqlite.file_of(db)) != self._store:
                 return
-            self.threaded |= threaded
+            self.threaded |= not options["check_same_thread"]
             self._all.add(db)
             if self.heard:
                 db.set_trace_callback(lambda statement: self.before_statement(statement))

@@ -8,7 +8,6 @@ itself and all that the receiver started, and removes the run's folder.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import random
 import signal
@@ -27,6 +26,7 @@ from oncebench.race.failures import Details, classify, told, written
 from oncebench.race.kills import Death, stop
 from oncebench.race.life import die_with, mute
 from oncebench.race.line import Job, Line
+from oncebench.race.obstacle import obstruct, second_connection
 from oncebench.race.pace import moments, wait_for
 from oncebench.race.recorder import DETAIL_SHIFT, LEFT_OPEN, OUTCOME_MASK, RETRY, ROWS, Recorder, recording
 from oncebench.receivers.loader import Receiver, load
@@ -35,10 +35,6 @@ from oncebench.stores import sqlite, witness
 BACKOFF = 0.001
 """Seconds before the first retry at most; doubled for each further one, up to `LONGEST_BACKOFF`."""
 LONGEST_BACKOFF = 0.1
-OBSTRUCTED = 0.25
-"""Share of deliveries in an impatient phase before which a worker holds a lock that others need."""
-LONGEST_OBSTRUCTION = 0.003
-"""Seconds."""
 
 
 class Worker:
@@ -111,7 +107,7 @@ class Worker:
             patience = self._set_patience(0) if impatient and not self._is_shared() else None
             if impatient:
                 self._connections.set_impatient(True)
-            self._obstacle = self._second_connection() if impatient else None
+            self._obstacle = second_connection(self._job.store) if impatient else None
             self._due = moments(opened, *offered) if offered else None
             self._connections.beside = int(self._obstacle is not None)
             self._pausing = paused
@@ -158,26 +154,6 @@ class Worker:
         before = sqlite.effective(self._db).busy_timeout
         sqlite.set_busy_timeout(self._db, seconds)
         return before
-
-    def _second_connection(self) -> sqlite3.Connection | None:
-        """Another connection to the store, to stand in the way; None if that is not an SQLite file."""
-        try:
-            obstacle = sqlite.connect(self._job.store, sqlite.Settings(busy_timeout=0))
-            obstacle.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        except sqlite3.Error:
-            return None
-        return obstacle
-
-    def _obstruct(self, obstacle: sqlite3.Connection) -> None:
-        """Hold a lock for a moment: a writer's stops all who write, a reader's COMMIT in rollback mode."""
-        if self._rng.random() >= OBSTRUCTED:
-            return
-        writes = self._rng.random() < 0.5
-        with contextlib.suppress(sqlite3.DatabaseError):  # somebody else is in the way already, or worse
-            obstacle.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
-            obstacle.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        time.sleep(self._rng.random() * LONGEST_OBSTRUCTION)
-        obstacle.rollback()
 
     def _trace(self) -> None:
         """Hear of statements only where something depends on it: it costs."""
@@ -232,7 +208,7 @@ class Worker:
                 if gated:
                     self._line.gate()
                 if obstacle is not None:
-                    self._obstruct(obstacle)
+                    obstruct(obstacle, self._rng)
                 if due is not None and not wait_for(next(due), until):
                     break
             tries = 1
