@@ -103,6 +103,8 @@ IMPLIED = {
 """Mutants that no verdict can need, by what they say or where they kill; and why."""
 QUICK = Settings(synchronous="off", busy_timeout=0.5)
 DEADLINE = 10.0
+LONGEST = 900.0
+"""Seconds for one receiver."""
 
 
 @dataclass
@@ -212,11 +214,13 @@ def record_all(
     def one(nth: int) -> list[Heard]:
         (target, modes), file = targets[nth], folder / f"{nth}.pickle"
         command = [sys.executable, __file__, "--record", target, ",".join(modes), str(file)]
-        ended = subprocess.run(command, capture_output=True, text=True)
-        print(f"recorded {_short(target)}", file=sys.stderr, flush=True)
-        if ended.returncode:
-            print(f"{target} could not be recorded: {ended.stderr.strip().splitlines()[-1]}")
+        try:
+            subprocess.run(command, capture_output=True, text=True, check=True, timeout=LONGEST)
+        except subprocess.SubprocessError as error:
+            said = str(getattr(error, "stderr", "") or error).strip().splitlines()
+            print(f"{target} could not be recorded: {said[-1]}")
             return []
+        print(f"recorded {_short(target)}", file=sys.stderr, flush=True)
         heard: list[Heard] = pickle.loads(file.read_bytes())
         return heard
 

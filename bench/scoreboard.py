@@ -416,8 +416,10 @@ def measure(chosen: argparse.Namespace) -> dict[str, Any]:
         ran = asdict(campaign(right, chosen.races, chosen.schedules, max(4, chosen.ids // 5), tell))
         print(file=sys.stderr)
     surroundings = environment(Path(tempfile.gettempdir()))
+    words = [*arguments, *(["--campaign"] if chosen.campaign else [])]
+    words += chosen.receivers if chosen.receivers != list(VARIANTS) else []
     saved = {
-        "made_with": f"bench/scoreboard.py {' '.join(arguments)}{' --campaign' if chosen.campaign else ''}",
+        "made_with": f"bench/scoreboard.py {' '.join(words)}",
         "environment": msgspec.to_builtins(surroundings),
         "receivers": receivers,
         "campaign": ran,
