@@ -27,7 +27,7 @@ def foreign(folder: Path) -> None:
     db.close()
     (folder / "note.txt").write_text("not a database, but long enough to be looked at as one. " * 20)
     (folder / "broken.py").write_text("import nothing_of_that_name\n")
-    (folder / "mine.py").write_text("def two(db, id): ...\nvalue = 7\nasync def later(db, id, qty): ...\n")
+    (folder / "mine.py").write_text("def two(db, id): ...\nvalue = 7\n")
 
 
 BAD: list[tuple[list[str], str]] = [
@@ -39,7 +39,6 @@ BAD: list[tuple[list[str], str]] = [
     (["run", "mine.py:other"], "no 'other'"),
     (["run", "mine.py:two"], "receive(db, id, qty)"),
     (["run", "mine.py:value"], "a receiver is a function"),
-    (["run", "mine.py:later"], "async function"),
     (["run", "--workers", "0"], "workers must be 1 to 256, not 0"),
     (["run", "--workers", "many"], "--workers"),
     (["run", "--max-qty", "1"], "max_qty must be 2 to 9223372036854775807, not 1"),

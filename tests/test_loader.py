@@ -1,3 +1,4 @@
+import asyncio
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -6,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from oncebench.messages import BadInput, Conflict, State
-from oncebench.receivers import loader
+from oncebench.receivers import awaiting, loader
 from oncebench.receivers.registry import VARIANTS
 from oncebench.stores.sqlite import Settings, Unreadable, effective
 from oncebench.stores.witness import Witnessed
@@ -30,6 +31,7 @@ class Rooms:
     class inner:
         shop = shop
 async def later(db, id, qty): return True
+async def less(db, id): return True
 def two(db, id): return True
 def four(db, id, qty, more): return True
 def optional(db, id, qty, more=None): return True
@@ -132,6 +134,74 @@ def test_an_object_or_class_brings_its_own(attribute: str, folder: Path) -> None
         receiver.observe(path)
 
 
+def test_async_receivers_are_called_like_any_other(tmp_path: Path) -> None:
+    """Each thread's on one loop, so that a task may go on from one call to the next; inside a loop too."""
+
+    class Mine:
+        async def setup(self, path: Path) -> None:
+            path.write_text("made")
+
+        async def connect(self, path: Path) -> "asyncio.Task[str]":
+            return asyncio.create_task(asyncio.to_thread(path.read_text))
+
+        async def receive(self, db: "asyncio.Task[str]", id: str, qty: int) -> bool:
+            return await db == "made"
+
+        async def close(self, db: "asyncio.Task[str]") -> None:
+            (await asyncio.wait_for(asyncio.to_thread(tmp_path.joinpath), 60)).joinpath("store").unlink()
+
+        async def observe(self, path: Path) -> State:
+            await asyncio.sleep(0)
+            return State(7)
+
+    receiver = loader.receiver(Mine(), "mine")
+    assert receiver.asynchronous
+    assert not loader.load("shop:receive").asynchronous
+    assert loader.load("shop:later").receive(None, "a", 7) is True
+
+    async def inside() -> State:
+        receiver.setup(tmp_path / "store", Settings(), watched=False)
+        return receiver.observe(tmp_path / "store")
+
+    assert asyncio.run(inside()) == State(7)
+    db = receiver.connect(tmp_path / "store", Settings())
+    assert receiver.receive(db, "a", 7) is True
+    receiver.close(db)
+    assert not (tmp_path / "store").exists()
+    awaiting.end()
+
+
+def test_a_task_that_is_left_ends_with_its_loop() -> None:
+    """Cancelled, as at the end of any program; and so does whatever a call that was killed had begun."""
+    ended: list[str] = []
+
+    class Killed(BaseException):
+        pass
+
+    async def waits(name: str) -> None:
+        try:
+            await asyncio.sleep(1000)
+        finally:
+            ended.append(name)
+
+    async def receive(db: object, id: str, qty: int) -> bool:
+        tasks.append(asyncio.create_task(waits(id)))
+        await asyncio.sleep(0)
+        if qty == 1:
+            raise Killed
+        return True
+
+    tasks: list[asyncio.Task[None]] = []
+    receiver = loader.receiver(receive, "mine")
+    with pytest.raises(Killed):
+        receiver.receive(None, "a", 1)
+    assert ended == ["a"]
+    receiver.receive(None, "b", 2)
+    assert ended == ["a"]
+    awaiting.end()
+    assert ended == ["a", "b"]
+
+
 def test_a_function_may_name_its_conflict() -> None:
     """In an attribute; any exception class will do."""
     assert loader.load("shop:picky").conflict.__name__ == "Mine"
@@ -178,7 +248,7 @@ def test_what_a_receiver_brings_may_fail(tmp_path: Path) -> None:
         ("shop:number", "shop:number is a int: a receiver is a function, or an object with receive()"),
         ("shop:two", "shop:two cannot be called as receive(db, id, qty): too many positional arguments"),
         ("shop:four", "cannot be called as receive(db, id, qty): missing a required argument: 'more'"),
-        ("shop:later", "shop:later is an async function: wrap it in a plain one"),
+        ("shop:less", "shop:less cannot be called as receive(db, id, qty): too many positional arguments"),
         ("shop:odd", "shop:odd.conflict must be an exception class, not 'Mine'"),
         ("shop:Needs", "shop:Needs is a class and shop:Needs() failed: TypeError: "),
     ],

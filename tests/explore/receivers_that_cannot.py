@@ -1,6 +1,7 @@
 """Receivers that cannot be explored, or only in part."""
 
 import asyncio
+import contextlib
 import contextvars
 import fcntl
 import itertools
@@ -10,6 +11,7 @@ import sqlite3
 import threading
 import time
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from oncebench.receivers import immediate
@@ -137,7 +139,8 @@ def starts_a_thread(db: sqlite3.Connection, id: str, qty: int) -> bool:
 
     def work() -> None:
         other = sqlite3.connect(path, isolation_level=None)
-        answers.append(immediate.receive(other, id, qty))
+        with contextlib.suppress(sqlite3.OperationalError):
+            answers.append(immediate.receive(other, id, qty))
         other.close()
 
     thread = threading.Thread(target=work)
@@ -154,13 +157,54 @@ def starts_a_thread_in_its_context(db: sqlite3.Connection, id: str, qty: int) ->
 
     def work() -> None:
         other = sqlite3.connect(path, isolation_level=None)
-        answers.append(immediate.receive(other, id, qty))
+        with contextlib.suppress(sqlite3.OperationalError):
+            answers.append(immediate.receive(other, id, qty))
         other.close()
 
     thread = threading.Thread(target=lambda: context.run(work))
     thread.start()
     thread.join()
     return answers[0]
+
+
+def works_on_two_threads(db: sqlite3.Connection, id: str, qty: int) -> bool:
+    """Looks over two connections at once, again and again."""
+    path = db.execute("PRAGMA database_list").fetchone()[2]
+
+    def look() -> None:
+        other = sqlite3.connect(path, isolation_level=None)
+        for _ in range(100):
+            seen(other, id, qty)
+        other.close()
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    look()
+    thread.join()
+    return immediate.receive(db, id, qty)
+
+
+class ThreadOfNobody:
+    """Its statements run on a thread that was there before any worker."""
+
+    def __init__(self) -> None:
+        self._pool = ThreadPoolExecutor(1)
+        self._pool.submit(int).result()
+
+    def connect(self, path: Path) -> Path:
+        """Only where."""
+        return path
+
+    def receive(self, path: Path, id: str, qty: int) -> bool:
+        """As the reference."""
+        return self._pool.submit(self._work, path, id, qty).result()
+
+    def _work(self, path: Path, id: str, qty: int) -> bool:
+        other = sqlite3.connect(path, isolation_level=None)
+        try:
+            return immediate.receive(other, id, qty)
+        finally:
+            other.close()
 
 
 def opens_another(db: sqlite3.Connection, id: str, qty: int) -> bool:

@@ -108,13 +108,11 @@ def test_a_transaction_that_is_retried_is_not_stuck() -> None:
     assert result.complete
 
 
-# The receiver's own thread dies of an exception that nobody takes.
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 @pytest.mark.parametrize(
     ("receive", "says"),
     [
-        (cannot.starts_a_thread, "on a thread of its own"),
-        (cannot.starts_a_thread_in_its_context, "on a thread of its own"),
+        (cannot.works_on_two_threads, "on two threads at once"),
+        (cannot.ThreadOfNobody(), "on a thread that no worker started"),
         (cannot.forks, "it forks"),
         (cannot.opens_another, "one database file"),
         (cannot.attaches_another, "one database file"),
@@ -123,6 +121,15 @@ def test_a_transaction_that_is_retried_is_not_stuck() -> None:
 def test_what_is_not_supported_is_refused_with_what_is(receive: Any, says: str) -> None:
     with pytest.raises(BadInput, match=says):
         explore(receive, **QUICK)
+
+
+@pytest.mark.parametrize("receive", [cannot.starts_a_thread, cannot.starts_a_thread_in_its_context])
+def test_threads_that_a_worker_starts_are_explored_on_threads(receive: Any) -> None:
+    """Their statements are the worker's steps."""
+    result = explore(receive, **{**QUICK, "patience": 20})
+    assert result.verdict is Verdict.SOUND
+    assert result.complete
+    assert result.parts[0].setting.on == "threads"
 
 
 def test_a_connection_made_past_sqlite3_connect_is_noticed() -> None:
@@ -234,5 +241,5 @@ def test_one_connection_that_is_taken_for_a_whole_transaction_is_right() -> None
 
 def test_a_connection_to_an_earlier_store_is_refused() -> None:
     """What it writes there nobody reads: it would look lost."""
-    with pytest.raises(BadInput, match="a connection to a store that is gone"):
+    with pytest.raises(BadInput, match="it goes on with a connection"):
         explore(cannot.keeps_its_first_connection, **{**QUICK, "plans": ["same", "conflict"]})

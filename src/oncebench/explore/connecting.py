@@ -7,45 +7,70 @@ import functools
 import os
 import sqlite3
 import threading
+import weakref
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from oncebench.explore.gate import ONE_FILE, ONE_THREAD, gate_of_caller, opened_by_strangers
+from oncebench.explore.gate import (
+    NOBODYS_THREAD,
+    ONE_FILE,
+    Killed,
+    explores,
+    gate_of_caller,
+    opened_by_strangers,
+    started_by,
+)
 from oncebench.explore.stepping import stepped
 from oncebench.messages import BadInput
-
-_CONNECT = (  # positional parameters of sqlite3.connect after the first
-    "timeout",
-    "detect_types",
-    "isolation_level",
-    "check_same_thread",
-    "factory",
-    "cached_statements",
-    "uri",
-)
+from oncebench.race.connections import CONNECT
 
 _connect = sqlite3.connect
+_start_plain = threading.Thread.start
 
 
 @functools.wraps(_connect)
 def _connect_stepped(database: Any, *arguments: Any, **named: Any) -> Any:
     gate = gate_of_caller.get()
-    named.update(zip(_CONNECT, arguments, strict=False))
+    named.update(zip(CONNECT, arguments, strict=False))
     place = _place(database, bool(named.get("uri")))
     if gate is None:
-        if _explored.get(place, threading.get_ident()) != threading.get_ident():
+        if place in _explored and not explores.get():
             opened_by_strangers.add(place)
-            raise BadInput(ONE_THREAD)
+            raise BadInput(NOBODYS_THREAD)
         return _connect(database, **named)
     if place != gate.store:
         gate.refuse(f"it opens a second database, {place or database!r}: {ONE_FILE}")
+    if threading.get_ident() != gate.thread:
+        if gate.alone:
+            gate.go_on_threads()
+        named["check_same_thread"] = False  # what it leaves open is rolled back by the worker's own thread
+    thread = threading.get_ident() if named.get("check_same_thread", True) else None
     patient = named.pop("timeout", 5.0) > 0
     base = named.pop("factory", sqlite3.Connection)
     db = _connect(database, timeout=0, factory=stepped(base), **named)
-    db.patient, db.store = patient, place
+    db.patient, db.store, db.owner, db.thread, db.readers = patient, place, gate, thread, weakref.WeakSet()
     gate.opened(db)
     return db
+
+
+def _start(thread: threading.Thread) -> None:
+    """A thread is of whoever started it."""
+    gate, ours = gate_of_caller.get(), explores.get()
+    if gate is not None or ours:
+        run = thread.run
+
+        def run_for_its_owner() -> None:
+            gate_of_caller.set(gate)
+            explores.set(ours)
+            with contextlib.suppress(Killed):
+                run()
+
+        thread.run = run_for_its_owner  # type: ignore[method-assign]
+    _start_plain(thread)
+    if gate is not None:
+        before = started_by.get(gate.thread, [])
+        started_by[gate.thread] = [*(known for known in before if known.is_alive()), thread]
 
 
 def _place(database: Any, uri: bool) -> str:
@@ -55,23 +80,29 @@ def _place(database: Any, uri: bool) -> str:
     return os.path.realpath(text) if text not in ("", ":memory:") else text
 
 
-_explored: dict[str, int] = {}
-"""Stores that are being explored, each with the thread that does."""
+_explored: set[str] = set()
+"""Stores that are being explored."""
 
 
 @contextlib.contextmanager
 def connections_stepped(store: str) -> Iterator[None]:
     """Within, `sqlite3.connect` called by a worker's code opens stepped connections; others see no change.
 
+    A worker's code is what runs on its thread, and on threads that were started there.
+
     Args:
         store: Real path of the one file that workers may open.
     """
-    before = sqlite3.connect, sqlite3.dbapi2.connect
+    before = sqlite3.connect, sqlite3.dbapi2.connect, threading.Thread.start
     sqlite3.connect = sqlite3.dbapi2.connect = _connect_stepped
-    _explored[store] = threading.get_ident()
+    threading.Thread.start = _start  # type: ignore[assignment, method-assign]
+    _explored.add(store)
+    ours = explores.get()
+    explores.set(True)
     try:
         yield
     finally:
-        sqlite3.connect, sqlite3.dbapi2.connect = before
-        del _explored[store]
+        explores.set(ours)
+        sqlite3.connect, sqlite3.dbapi2.connect, threading.Thread.start = before  # type: ignore[method-assign]
+        _explored.discard(store)
         opened_by_strangers.discard(store)

@@ -8,7 +8,8 @@ from typing import Any, Protocol
 
 from oncebench.explore.clock import Clock
 from oncebench.explore.gate import DIE, Event, Gate, Killed
-from oncebench.explore.worker import Call, connect, deliver, is_anothers, roll_back
+from oncebench.explore.worker import Call, connect, deliver, end_all, is_anothers
+from oncebench.receivers import awaiting
 from oncebench.receivers.loader import Receiver
 from oncebench.stores.sqlite import Settings
 
@@ -32,7 +33,8 @@ def serve(
     gate = Gate(str(path.resolve()), waits, park, clock)
     db: Any = None
     while True:
-        order, *details = hear()
+        heard = hear()
+        order, *details = [heard] if heard == DIE else heard  # whom nothing can reach any more
         event = Event("done")
         if order == "connect" and db is None:
             db = connect(gate, receiver, path, settings)
@@ -44,12 +46,13 @@ def serve(
             except Killed:
                 event = Event("refused", gate.refusal) if gate.refusal else event
         elif order == "settle":
-            for known in gate.connections:
-                roll_back(known())
+            end_all(gate)
         elif order in ("disconnect", "quit") and db is not None:
             gate.live = False
-            db.close()
+            receiver.close(db)
             db = None
+        if order == "quit":
+            awaiting.end()
         say(event)
         if order == "quit":
             return
@@ -122,7 +125,7 @@ class Distant:
         return later or event
 
     def _noted(self, worker: int, event: Event) -> Event:
-        self._under_way[worker] = event.kind in ("step", "wait", "answer", "asleep")
+        self._under_way[worker] = event.kind in ("step", "wait", "answer", "asleep", "overdue")
         self._sleeps[worker] = event.kind == "asleep"
         self._lost |= event.kind == "overdue"
         return event
@@ -153,9 +156,11 @@ class Distant:
     def end(self, worker: int) -> None:
         """End a call that is under way."""
         self._todo[worker] = None
-        if self._under_way[worker] and not self._lost:
+        if self._under_way[worker]:
             self._under_way[worker] = False
             self.lines[worker].say(DIE)
+            if self._lost:
+                return
             if self._sleeps[worker]:  # first it comes back from there
                 self._sleeps[worker] = False
                 self._hear(worker)

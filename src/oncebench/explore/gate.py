@@ -12,13 +12,22 @@ from typing import Any, NamedTuple
 from oncebench.explore.clock import Clock
 
 ONE_FILE = "explore watches one database file, the store it hands to the receiver"
-ONE_THREAD = (
-    "it runs statements on a thread of its own: explore moves one thread for each worker, so call SQLite on "
-    "the thread that calls receive()"
+BESIDE = "a thread of its own"
+"""Where a worker is, in words, that runs statements beside the thread that calls `receive`."""
+NOBODYS_THREAD = (
+    "it runs statements on a thread that no worker started: start it in receive() or connect(), or call "
+    "SQLite on the thread that calls receive()"
+)
+ONE_AT_A_TIME = (
+    "one call of it runs statements on two threads at once: explore moves one statement of a worker at a time"
 )
 ONE_STORE = (
     "it goes on with a connection to a store that is gone: explore makes a new one for each part, so open "
     "connections in connect(path), or name a class as the target, of which each part gets an object"
+)
+ANOTHERS = (
+    "it goes on with a connection that another worker opened for its own thread: open connections in "
+    "connect(path), or name a class as the target, of which each part gets an object"
 )
 GO, TIME_OUT, DIE = "go", "time out", "die"
 """What the scheduler says to a parked worker; `TIME_OUT` ends a wait as the busy timeout does."""
@@ -54,7 +63,7 @@ class Killed(BaseException):
 
 
 class Gate:
-    """Where one worker parks.
+    """Where one worker parks: its own thread, or one that it started, as an async driver does.
 
     Attributes:
         store: Real path of the one file it may open.
@@ -63,11 +72,20 @@ class Gate:
         dead: Whether the worker was killed.
         connections: Open ones, in the order they were opened.
         last: The last statement it was let through to.
+        thread: The worker's own.
+        alone: Whether no other thread may run its statements.
+        handed: What its receiver is called with.
+        needs_threads: Whether it has tried what greenlets cannot do.
         clock: What its code takes for the time; None for the system's.
     """
 
     def __init__(
-        self, store: str, waits: bool, park: Callable[[Event], str], clock: Clock | None = None
+        self,
+        store: str,
+        waits: bool,
+        park: Callable[[Event], str],
+        clock: Clock | None = None,
+        alone: bool = False,
     ) -> None:
         self.store = store
         self.waits = waits
@@ -77,7 +95,11 @@ class Gate:
         self.last = ""
         self.clock = clock
         self.thread = threading.get_ident()
+        self.alone = alone
+        self.handed: Any = None
         self._park = park
+        self.needs_threads = False
+        self._parking = threading.Lock()
         self._seen: list[object] = []
         self._refusal = ""
 
@@ -109,18 +131,28 @@ class Gate:
         """Give the turn back, and hear what to do when it comes again."""
         if self.dead:
             raise Killed
-        if threading.get_ident() != self.thread:
-            self._refusal = ONE_THREAD
-            raise Killed
         if self.store in opened_by_strangers:
-            self._refusal = ONE_THREAD
-        if self._refusal:
-            event = Event("refused", self._refusal)
-        command = self._park(event)
+            self._refusal = NOBODYS_THREAD
+        if not self._parking.acquire(blocking=False):
+            self._refusal = ONE_AT_A_TIME
+            raise Killed
+        try:
+            command = self._park(Event("refused", self._refusal) if self._refusal else event)
+        finally:
+            self._parking.release()
         if command == DIE:
             self.dead = True
             raise Killed
         return command
+
+    def go_on_threads(self) -> None:
+        """What is done cannot be done on greenlets: say so, and end the call.
+
+        Raises:
+            Killed: Always.
+        """
+        self.needs_threads = True
+        raise Killed
 
     def saw(self, result: object) -> None:
         """What the receiver could learn from its last statement."""
@@ -152,8 +184,12 @@ class Gate:
         """Whether this worker opened a connection, and not another."""
         return any(known() is db for known in self.connections)
 
+    def opened_ones(self) -> list[Any]:
+        """Connections that are there still."""
+        return [db for known in self.connections if (db := known()) is not None]
+
     def _holding(self) -> int:
-        return sum([db.holds for known in self.connections if (db := known()) is not None])
+        return sum([db.holds for db in self.opened_ones()])
 
     def _told(self) -> tuple[str, ...]:
         seen, self._seen = self._seen, []
@@ -168,7 +204,11 @@ def _as_text(result: object) -> str:
     return repr(result)
 
 
+explores: ContextVar[bool] = ContextVar("explores", default=False)
+"""Whether the code that is running belongs to the bench, which explores."""
 gate_of_caller: ContextVar[Gate | None] = ContextVar("gate_of_caller", default=None)
 """The gate of the worker whose code is running; None outside of any."""
 opened_by_strangers: set[str] = set()
-"""Stores under exploration that a thread opened which is no worker's."""
+"""Stores under exploration that a thread opened which is neither a worker's nor the bench's."""
+started_by: dict[int, list[threading.Thread]] = {}
+"""Threads that a worker started, by its own thread's number."""

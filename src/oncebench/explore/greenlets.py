@@ -14,12 +14,12 @@ from typing import Any
 from greenlet import getcurrent, greenlet
 
 from oncebench.explore.clock import Clock
-from oncebench.explore.gate import DIE, Event, Gate, Killed
+from oncebench.explore.gate import BESIDE, DIE, Event, Gate, Killed
 from oncebench.explore.run import NeedsThreads
 from oncebench.explore.site import Site
 from oncebench.explore.surroundings import surroundings
 from oncebench.explore.watchdog import Overdue, Watchdog
-from oncebench.explore.worker import Call, connect, deliver, is_anothers, roll_back
+from oncebench.explore.worker import Call, connect, deliver, end_all, is_anothers
 
 
 class Greenlets:
@@ -42,7 +42,8 @@ class Greenlets:
         self.clock = clock
         self._site = site
         self._hub = getcurrent()
-        self._gates = [Gate(str(site.path.resolve()), waits, self._park, clock) for _ in range(workers)]
+        store = str(site.path.resolve())
+        self._gates = [Gate(store, waits, self._park, clock, alone=True) for _ in range(workers)]
         self._connections: list[Any] = [None] * workers
         self._running: list[greenlet | None] = [None] * workers
         self._todo: list[tuple[Sequence[Call], bool] | None] = [None] * workers
@@ -92,6 +93,8 @@ class Greenlets:
                 event = running.switch(worker)
         finally:
             watchdog.inside = False
+        if self._gates[worker].needs_threads:
+            raise NeedsThreads(BESIDE)
         if event.kind == "asleep":
             raise NeedsThreads(event.what)
         return event
@@ -116,14 +119,13 @@ class Greenlets:
         for worker, db in enumerate(self._connections):
             self._connections[worker] = None
             if db is not None:
-                db.close()
+                self._site.receiver.close(db)
 
     def _end(self, worker: int) -> None:
         running, self._running[worker] = self._running[worker], None
         if running:  # started and not ended
             running.switch(DIE)
-        for known in self._gates[worker].connections:
-            roll_back(known())
+        end_all(self._gates[worker])
 
     def _run(self, worker: int) -> Event:
         gate = self._gates[worker]

@@ -23,7 +23,7 @@ from typing import Any
 import oncebench
 from oncebench.explore.distant import Distant, serve
 from oncebench.explore.gate import Event
-from oncebench.explore.pulse import TICK, Pulse, place
+from oncebench.explore.pulse import TICK, Pulse, place, threads_of
 from oncebench.explore.site import Site
 from oncebench.messages import BadInput
 from oncebench.receivers import loader
@@ -154,7 +154,7 @@ class _Process:
             self._line.send(message)
 
     def hear(self) -> Event:
-        pulse = Pulse(self._process.pid, self._process.pid)
+        pulse = Pulse(self._process.pid, lambda: threads_of(self._process.pid))
         until = time.monotonic() + self._patience
         while time.monotonic() < until:
             event = self.heard_within(TICK)

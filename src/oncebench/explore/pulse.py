@@ -5,7 +5,7 @@ from __future__ import annotations
 import linecache
 import os
 import sysconfig
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import FrameType
 
@@ -23,34 +23,44 @@ NOT_THEIRS: tuple[str, ...] = (
 
 
 class Pulse:
-    """Feels whether a thread is asleep; on systems without `/proc` that is never said."""
+    """Feels whether threads are all asleep; on systems without `/proc` that is never said."""
 
-    def __init__(self, process: int, thread: int) -> None:
+    def __init__(self, process: int, threads: Callable[[], Iterable[int]]) -> None:
         """Prepare.
 
         Args:
             process: Its number.
-            thread: Its number for the system (`threading.Thread.native_id`).
+            threads: Their numbers for the system (`threading.Thread.native_id`), as they are when it asks.
         """
-        place = Path(f"/proc/{process}/task/{thread}")
-        self._stat, self._work = place / "stat", place / "schedstat"
-        self._last = ""
+        self._tasks, self._threads = Path(f"/proc/{process}/task"), threads
+        self._last: list[str] = []
         self._count = 0
 
     def is_still(self) -> bool:
-        """Whether it has been asleep at each of the last looks; to be asked once each tick."""
+        """Whether they have been asleep at each of the last looks; to be asked once each tick."""
         beat = self._beat()
-        self._count = self._count + 1 if beat and beat == self._last else 0
+        self._count = self._count + 1 if beat and all(beat) and beat == self._last else 0
         self._last = beat
         return self._count >= STILL
 
-    def _beat(self) -> str:
-        """Nanoseconds of work it has done, if it sleeps; nothing if it runs, or waits to."""
+    def _beat(self) -> list[str]:
+        """Nanoseconds of work that each has done, if it sleeps; nothing if it runs, or waits to."""
+        return [self._work(self._tasks / str(thread)) for thread in self._threads()]
+
+    def _work(self, task: Path) -> str:
         try:
-            state = self._stat.read_text(errors="replace").rpartition(")")[2].split()[0]
-            return self._work.read_text().split()[0] if state == "S" else ""
+            state = (task / "stat").read_text(errors="replace").rpartition(")")[2].split()[0]
+            return (task / "schedstat").read_text().split()[0] if state == "S" else ""
         except (OSError, IndexError):
             return ""
+
+
+def threads_of(process: int) -> list[int]:
+    """All threads of a process; none if it is gone, or where there is no `/proc`."""
+    try:
+        return [int(task.name) for task in Path(f"/proc/{process}/task").iterdir()]
+    except OSError:
+        return []
 
 
 def frames(frame: FrameType | None) -> Iterable[tuple[str, int]]:

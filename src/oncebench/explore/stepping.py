@@ -17,10 +17,12 @@ import functools
 import re
 import sqlite3
 import sys
+import threading
+import weakref
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
-from oncebench.explore.gate import ONE_FILE, ONE_STORE, Gate, gate_of_caller
+from oncebench.explore.gate import ANOTHERS, ONE_FILE, ONE_STORE, Gate, gate_of_caller
 
 _T = TypeVar("_T")
 _BEGUN_FOR = frozenset({"INSERT", "UPDATE", "DELETE", "REPLACE"})
@@ -58,19 +60,26 @@ class Stepped(sqlite3.Connection):
     """Real path of its file."""
     patient = True
     """Whether it has a busy timeout, so that its busy handler would wait at all."""
-    reading = 0
+    owner: Gate
+    """Of the worker that opened it."""
+    thread: int | None
+    """The only one that may use it; None if any may."""
+    readers: weakref.WeakSet[SteppedCursor]
     """Cursors not read to their end: each may hold a read lock."""
 
     @property
     def holds(self) -> bool:
         """Whether it may hold a lock: a transaction is open, or a cursor is still being read."""
         try:
-            return self.reading > 0 or self.in_transaction
+            return self.in_transaction or len(self.readers) > 0
         except sqlite3.ProgrammingError:  # closed
             return False
 
     def cursor(self, factory: Any = None) -> Any:
         """As the driver's, with a cursor that steps."""
+        gate = gate_of_caller.get()
+        if gate is not None and gate is not self.owner and self.thread not in (None, threading.get_ident()):
+            gate.refuse(ANOTHERS)
         return super().cursor(_stepped_cursor(factory or sqlite3.Cursor))
 
     # The driver's own shortcuts make a plain cursor, whatever `cursor` returns.
@@ -109,7 +118,7 @@ class Stepped(sqlite3.Connection):
     def close(self) -> None:
         """Close; what is open ends here, and others may be waiting for that."""
         gate = gate_of_caller.get()
-        if gate is not None and self.holds:
+        if gate is not None and self.holds and not gate.dead:
             gate.step("close()", ())
             gate.saw("closed")
         super().close()
@@ -177,6 +186,8 @@ class Stepped(sqlite3.Connection):
             return action()
         if self.store != gate.store:
             gate.refuse(ONE_STORE)
+        if gate.alone and gate is not self.owner and gate.handed is not self:
+            gate.go_on_threads()  # it may be kept for each thread: then others would have their own
         gate.step(sql, parameters)
         try:
             return action()
@@ -233,7 +244,6 @@ class SteppedCursor(sqlite3.Cursor):
     """A cursor whose statements are steps, and which tells the gate what its reader sees."""
 
     _changed_by_many: int | None = None
-    _reading = False
 
     def execute(self, sql: str, parameters: Any = (), /) -> Any:
         """One statement, after the BEGIN that the driver may add."""
@@ -276,9 +286,8 @@ class SteppedCursor(sqlite3.Cursor):
         return self
 
     def _noted(self, db: Any) -> None:
-        if self.description is not None and not self._reading:
-            self._reading = True
-            db.reading += 1
+        if self.description is not None:
+            db.readers.add(self)
         _saw(self.rowcount if self.description is None else ())
 
     @property
@@ -329,14 +338,9 @@ class SteppedCursor(sqlite3.Cursor):
         self._stop_reading()
         super().close()
 
-    def __del__(self) -> None:
-        self._stop_reading()
-
     def _stop_reading(self) -> None:
-        if self._reading:
-            self._reading = False
-            db: Any = self.connection
-            db.reading -= 1
+        db: Any = self.connection
+        db.readers.discard(self)
 
 
 @functools.cache

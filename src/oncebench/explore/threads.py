@@ -13,10 +13,11 @@ from typing import Any
 
 from oncebench.explore.clock import Clock
 from oncebench.explore.distant import Distant, serve
-from oncebench.explore.gate import Event, Killed
+from oncebench.explore.gate import Event, Killed, started_by
 from oncebench.explore.pulse import TICK, Pulse, frames, place
 from oncebench.explore.site import Site
 from oncebench.explore.surroundings import surroundings
+from oncebench.receivers import awaiting
 
 _FAREWELL = 1.0  # seconds for a thread to end
 
@@ -61,6 +62,7 @@ class _Thread:
 
     def __init__(self, site: Site, waits: bool, patience: float, clock: Clock | None) -> None:
         self._patience = patience
+        self._is_overdue = False
         self._orders: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
         self._thread = threading.Thread(
@@ -76,6 +78,8 @@ class _Thread:
     def stop(self) -> None:
         """Let it end; one that is stuck in a call that no exception reaches is left to the process's end."""
         self.say(("quit",))
+        if self._is_overdue and self._thread.ident is not None:
+            awaiting.interrupt(self._thread.ident)
         self._thread.join(min(self._patience, _FAREWELL))
         if self._thread.is_alive() and self._thread.ident is not None:
             ctypes.pythonapi.PyThreadState_SetAsyncExc(
@@ -87,7 +91,7 @@ class _Thread:
         self._orders.put(message)
 
     def hear(self) -> Event:
-        pulse = Pulse(os.getpid(), self._thread.native_id or 0)
+        pulse = Pulse(os.getpid(), self._numbers)
         until = time.monotonic() + self._patience
         while time.monotonic() < until:
             event = self.heard_within(TICK)
@@ -95,7 +99,13 @@ class _Thread:
                 return event
             if pulse.is_still():
                 return Event("asleep", self._where())
+        self._is_overdue = True
         return Event("overdue", self._where())
+
+    def _numbers(self) -> list[int]:
+        """Of the worker's threads: its own, and those that it started."""
+        threads = [self._thread, *started_by.get(self._thread.ident or 0, ())]
+        return [thread.native_id or 0 for thread in threads if thread.is_alive()]
 
     def heard_within(self, seconds: float) -> Event | None:
         try:

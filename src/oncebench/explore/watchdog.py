@@ -65,12 +65,12 @@ class Watchdog:
     def _watch(self) -> None:
         main = threading.main_thread()
         turn, since = -1, 0.0
-        pulse = Pulse(os.getpid(), main.native_id or 0)
+        pulse = Pulse(os.getpid(), lambda: [main.native_id or 0])
         while not self._called_off.wait(_TICK):
             now = time.monotonic()
             if not self.inside or self.turn != turn:
                 turn, since = self.turn, now
-                pulse = Pulse(os.getpid(), main.native_id or 0)
+                pulse = Pulse(os.getpid(), lambda: [main.native_id or 0])
                 continue
             asleep = pulse.is_still()
             if asleep or now - since > self._patience:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
 from collections.abc import Sequence
 from typing import Any
 
 from oncebench.explore.gate import Gate, Killed, gate_of_caller
-from oncebench.explore.stepping import Stepped
+from oncebench.explore.stepping import Stepped, SteppedCursor
 from oncebench.messages import Outcome
 from oncebench.race.failures import classify
 from oncebench.receivers.loader import Receiver
@@ -21,7 +23,7 @@ def connect(gate: Gate, receiver: Receiver, path: Any, settings: Settings) -> An
     """Open a worker's connection; nothing that happens here is a step."""
     gate.live = False
     gate_of_caller.set(gate)
-    db = receiver.connect(path, settings)
+    db = gate.handed = receiver.connect(path, settings)
     if isinstance(db, witness.Witnessed) and witness.is_present(db):
         db.attribute_changes()
     return db
@@ -59,14 +61,38 @@ def deliver(gate: Gate, receiver: Receiver, db: Any, calls: Sequence[Call], live
         except BaseException as error:
             outcome, detail = classify(error)
         # With `autocommit=False` the driver begins a transaction as soon as one ends: nobody left that open.
-        left_open = bool(getattr(db, "in_transaction", False)) and not gate.last.startswith("BEGIN")
+        left_open = _is_open(gate, db) and not gate.last.startswith("BEGIN")
         if left_open and not outcome.is_completion:
-            roll_back(db)  # what a pool does with a connection that comes back so
+            end_transactions(gate, db)  # what a pool does with a connection that comes back so
         gate.answer(outcome, detail, left_open)
 
 
-def roll_back(db: Any) -> None:
-    """End whatever is open on a connection, without a step."""
+def _is_open(gate: Gate, db: Any) -> bool:
+    """Whether a transaction is: on the connection, or on one that an engine or a wrapper has opened."""
+    with contextlib.suppress(sqlite3.ProgrammingError):  # closed
+        return any(one.in_transaction for one in _of(gate, db))
+    return False
+
+
+def _of(gate: Gate, db: Any) -> list[Any]:
+    return [db] if isinstance(db, sqlite3.Connection) else gate.opened_ones()
+
+
+def end_transactions(gate: Gate, db: Any) -> None:
+    """Roll back what a call has left open, without a step."""
+    for one in _of(gate, db):
+        _roll_back(one)
+
+
+def end_all(gate: Gate) -> None:
+    """End whatever a worker has open that is gone, without a step: nobody reads its cursors to their end."""
+    for db in gate.opened_ones():
+        for cursor in list(db.readers):
+            SteppedCursor.close(cursor)
+        _roll_back(db)
+
+
+def _roll_back(db: Any) -> None:
     quietly = getattr(db, "quietly", None)
     if quietly is None or not db.holds:
         return

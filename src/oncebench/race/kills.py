@@ -23,6 +23,8 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from oncebench.receivers import awaiting
+
 if TYPE_CHECKING:
     from oncebench.race.line import Job, Line
     from oncebench.receivers.loader import Receiver
@@ -163,5 +165,5 @@ def stop(number: int, frame: FrameType | None) -> NoReturn:
 def leave(db: Any) -> NoReturn:
     """End as a process does that was asked to: its connection is closed, nothing more is said."""
     with contextlib.suppress(Exception):
-        db.close()
+        awaiting.finished(db.close())
     os._exit(128 + signal.SIGTERM)

@@ -29,6 +29,7 @@ from oncebench.race.line import Job, Line
 from oncebench.race.obstacle import obstruct, second_connection
 from oncebench.race.pace import moments, wait_for
 from oncebench.race.recorder import DETAIL_SHIFT, LEFT_OPEN, OUTCOME_MASK, RETRY, ROWS, Recorder, recording
+from oncebench.receivers import awaiting
 from oncebench.receivers.loader import Receiver, load
 from oncebench.stores import sqlite, witness
 
@@ -282,10 +283,10 @@ class Worker:
     def _roll_back(self) -> None:
         """What a pool does with a connection that comes back with its transaction open."""
         try:
-            self._db.rollback()
+            awaiting.finished(self._db.rollback())
         except Exception:
             try:
-                self._db.close()
+                self._receiver.close(self._db)
             finally:
                 self._open()
 
@@ -346,9 +347,15 @@ def _work(
 
 
 def _share(jobs: Sequence[Job], receiver: Receiver, lines: Sequence[Line], connections: Connections) -> None:
-    """Be several workers, a thread each; which of them runs changes as often as Python allows."""
+    """Be several workers, a thread each; which of them runs changes as often as Python allows.
+
+    What they await runs on one loop, as the coroutines of a service do.
+    """
     sys.setswitchinterval(1e-6)
     mute()
+    if receiver.asynchronous:
+        awaiting.share()
+        connections.for_any_thread = True
     connections.heard = False
     hands: list[Any] = []  # the connections that the threads were handed
     threads = [

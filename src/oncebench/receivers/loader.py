@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from oncebench.messages import MAX_QTY, BadInput, Conflict, State
+from oncebench.receivers import awaiting
 from oncebench.receivers.registry import VARIANTS, Judged, Mode
 from oncebench.stores import sqlite
 from oncebench.stores.witness import Witnessed
@@ -35,6 +36,7 @@ class Receiver:
         own_setup: Makes its own schema at a path; None for the bench's.
         own_connect: Opens its own connection to a path; None for the bench's.
         own_observe: Reads its effects; None for the bench's way.
+        own_close: Closes what its `own_connect` opened; None for the connection's own `close` or `dispose`.
         serve: Runs beside the workers in a process of its own, given a connection and the path.
         receive_payload: `(connection, id, qty, schema, payload) -> bool` for messages that carry a JSON
             object and the version of its form; None if it takes none.
@@ -43,6 +45,8 @@ class Receiver:
         mixed: The targets of an old and a new version that share the store; what is not `receive` is the
             old one's. Empty for a receiver of one version.
         maker: The class that the code is an object of, if the target is that class.
+        asynchronous: Whether it is a coroutine function. `receive` is plain all the same, as are all others:
+            it runs the coroutine to its end on the event loop of the calling thread.
     """
 
     name: str
@@ -52,11 +56,13 @@ class Receiver:
     own_setup: Callable[[Path], object] | None = None
     own_connect: Callable[[Path], Any] | None = None
     own_observe: Callable[[Path], State] | None = None
+    own_close: Callable[[Any], object] | None = None
     serve: Callable[[sqlite3.Connection, Path], None] | None = None
     receive_payload: Callable[[Any, str, int, int, dict[str, Any]], object] | None = None
     consumers: tuple[str, ...] = ()
     mixed: tuple[str, ...] = ()
     maker: type | None = None
+    asynchronous: bool = False
 
     def anew(self) -> Receiver:
         """The same with an object that has seen nothing yet; itself if it is no class's."""
@@ -96,6 +102,17 @@ class Receiver:
         if self.own_connect is not None:
             return self.own_connect(path)
         return sqlite.connect(path, settings, Witnessed)
+
+    def close(self, db: Any) -> None:
+        """Close its connection, an engine with all that it has pooled included."""
+        if self.own_close is not None:
+            self.own_close(db)
+            return
+        for name in ("close", "dispose"):
+            close = getattr(db, name, None)
+            if callable(close):
+                awaiting.finished(close())
+                return
 
     def observe(self, path: Path, after: int = 0) -> State:
         """Read its effects over a connection of its own.
@@ -185,9 +202,10 @@ def _mix(name: str, old: Receiver, new: Receiver) -> Receiver:
 def receiver(code: Any, name: str, expected: Judged = "sound") -> Receiver:
     """Take a function, or an object with `receive` and perhaps more of what a `Receiver` has.
 
-    An object may have `setup`, `connect`, `observe`, `serve` and `receive_payload`; either may name the
-    exception that means a conflict in an attribute `conflict`, and in `consumers` those who each get every
-    message: its fourth parameter then says which of them this delivery is for.
+    An object may have `setup`, `connect`, `close`, `observe`, `serve` and `receive_payload`, and each of them
+    may be async; either may name the exception that means a conflict in an attribute `conflict`, and in
+    `consumers` those who each get every message: its fourth parameter then says which of them this delivery
+    is for.
 
     Raises:
         BadInput: It cannot be called as a receiver.
@@ -203,8 +221,6 @@ def receiver(code: Any, name: str, expected: Judged = "sound") -> Receiver:
         raise BadInput(
             f"{name} is a {type(code).__name__}: a receiver is a function, or an object with receive()"
         )
-    if inspect.iscoroutinefunction(receive):
-        raise BadInput(f"{name} is an async function: wrap it in a plain one that runs it to its end")
     consumers = _consumers(code, name)
     try:
         inspect.signature(receive).bind(None, "id", 1, *consumers[:1])
@@ -220,19 +236,32 @@ def receiver(code: Any, name: str, expected: Judged = "sound") -> Receiver:
     conflict = getattr(code, "conflict", Conflict)
     if not (inspect.isclass(conflict) and issubclass(conflict, BaseException)):
         raise BadInput(f"{name}.conflict must be an exception class, not {conflict!r}")
+    called = awaiting.plain(receive)
     return Receiver(
         name,
-        _to_consumer(receive, consumers) if consumers else receive,
+        _to_consumer(called, consumers) if consumers else called,
         conflict,
         expected,
-        own_setup=getattr(code, "setup", None),
-        own_connect=getattr(code, "connect", None),
-        own_observe=getattr(code, "observe", None),
-        serve=getattr(code, "serve", None),
-        receive_payload=getattr(code, "receive_payload", None),
+        own_setup=awaiting.alone(getattr(code, "setup", None)),
+        own_connect=awaiting.plain(getattr(code, "connect", None)),
+        own_observe=awaiting.alone(getattr(code, "observe", None)),
+        own_close=awaiting.plain(_close(code)),
+        serve=awaiting.plain(getattr(code, "serve", None)),
+        receive_payload=awaiting.plain(getattr(code, "receive_payload", None)),
         consumers=consumers,
         maker=maker,
+        asynchronous=awaiting.is_async(receive),
     )
+
+
+def _close(code: Any) -> Callable[[Any], object] | None:
+    """Its `close(db)`; an object may have another `close` that is nobody's business."""
+    close: Any = getattr(code, "close", None)
+    try:
+        inspect.signature(close).bind(None)
+    except (TypeError, ValueError):
+        return None
+    return close  # type: ignore[no-any-return]
 
 
 def _consumers(code: Any, name: str) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from typing import Any
 from oncebench.audit import Findings, Kind, Violation, audit, overlapped
 from oncebench.explore.clock import Clock
 from oncebench.explore.crew import Crew
+from oncebench.explore.gate import GO
 from oncebench.explore.plan import Plan
 from oncebench.explore.play import Play
 from oncebench.explore.run import Diverged, NeedsThreads, Run, Unexplorable
@@ -101,7 +102,7 @@ def explore(
     whole = [Plan.of(plan, workers) if isinstance(plan, str) else plan for plan in plans]
     whole = [each for plan in whole for each in plan.to_consumers(code.consumers)]
     how = _How(strategy, preemptions, most, reduce, seed)
-    on, clocked = _here(on), False
+    on, clocked = _here(code, on), False
     for journal, lock, plan in itertools.product(journals, locks, whole):
         part = Part(plan, Setting(journal, lock, on, patience), given_up=True)
         if code.mixed:
@@ -152,16 +153,13 @@ def play(
         raise BadInput(f"{code.name} cannot be replayed: its statements run in another process")
     if code.mixed:
         raise BadInput(f"{code.name} cannot be replayed: give one of the two versions")
-    with stage(code, plan, setting) as (site, crew):
-        try:
+    try:
+        with stage(code, plan, setting) as (site, crew):
             run = pick(Play(crew, site, plan, Views(), recording))
-        except Unexplorable as stop:
-            raise BadInput(f"{code.name} cannot be replayed: {stop}") from stop
-        except NeedsThreads as stop:
-            raise BadInput(
-                f"{code.name} cannot be played on greenlets, since it waits outside SQLite at {stop.where}: "
-                "play it on threads"
-            ) from stop
+    except Unexplorable as stop:
+        raise BadInput(f"{code.name} cannot be replayed: {stop}") from stop
+    except NeedsThreads:
+        return play(code, plan, pick, replace(setting, on="threads"), recording)
     return run, judge(run)
 
 
@@ -180,26 +178,44 @@ def stage(
     with contextlib.ExitStack() as stack:
         site = Site(code.anew(), Settings(setting.journal, "off", BUSY_TIMEOUT), folder)
         stack.callback(site.close)
-        waits, on = setting.locks == "wait", _here(setting.on)
+        waits, on = setting.locks == "wait", _here(code, setting.on)
         clock = Clock() if plan.clocked else None
+        crew: Crew
         if on == "greenlets":
             from oncebench.explore.greenlets import Greenlets
 
-            yield site, stack.enter_context(Greenlets(site, plan.workers, waits, setting.patience, clock))
+            crew = stack.enter_context(Greenlets(site, plan.workers, waits, setting.patience, clock))
         elif on == "threads":
             from oncebench.explore.threads import Threads
 
-            yield site, stack.enter_context(Threads(site, plan.workers, waits, setting.patience, clock))
+            crew = stack.enter_context(Threads(site, plan.workers, waits, setting.patience, clock))
         else:
             from oncebench.explore.processes import Processes
 
-            yield site, stack.enter_context(Processes(site, plan.workers, waits, setting.patience))
+            crew = stack.enter_context(Processes(site, plan.workers, waits, setting.patience))
+        if code.own_connect is not None and code.own_setup is None:
+            _warm_up(crew, site, plan.workers)
+        yield site, crew
 
 
-def _here(on: Crewed) -> Crewed:
-    """Off the main thread nothing could bring a greenlet back that waits."""
+def _warm_up(crew: Crew, site: Site, workers: int) -> None:
+    """Have each worker make a call that is no step: what is opened at first use, such as a pool's, stays.
+
+    Whatever else than an answer comes back will come again.
+    """
+    site.renew(crew.disconnect)
+    for worker in range(workers):
+        crew.begin(worker, [(f"m0{site.token}", 1, -1)], live=False)
+        event = crew.resume(worker, GO)
+        if event.kind == "overdue":
+            raise Unexplorable(f"a first call, alone, did not come back in time: it is at {event.what}", "")
+        crew.settle()
+
+
+def _here(code: Receiver, on: Crewed) -> Crewed:
+    """Greenlets have no event loop each; off the main thread nothing brings one back that waits."""
     main = threading.current_thread() is threading.main_thread()
-    return "threads" if on == "greenlets" and not main else on
+    return "threads" if on == "greenlets" and (code.asynchronous or not main) else on
 
 
 def taken(receiver: Any) -> Receiver:
@@ -247,8 +263,8 @@ def _explored(code: Receiver, plan: Plan, setting: Setting, how: _How) -> Part:
 
 def _searched(code: Receiver, plan: Plan, setting: Setting, how: _How) -> Part:
     part = Part(plan, setting)
-    with stage(code, plan, setting) as (site, crew):
-        try:
+    try:
+        with stage(code, plan, setting) as (site, crew):
             views = Views()
             first = _twice(crew, site, part, views)
             if crew.shares and plan.deaths:
@@ -284,13 +300,13 @@ def _searched(code: Receiver, plan: Plan, setting: Setting, how: _How) -> Part:
                 part.because.append("no statement of it was seen: its connection is not one of sqlite3's")
             part.reads_the_clock = _reads_the_clock(first)
             part.unexplored += _unexplored(first, work)
-        except Unexplorable as stop:
-            part.given_up = True
-            part.because.append(f"{stop} (schedule {stop.schedule})")
-        except Diverged as stop:
-            part.because.append(f"it does not do the same on the same schedule: {stop}")
-        except Unreadable as stop:
-            part.because.append(f"the store could not be read: {stop}")
+    except Unexplorable as stop:
+        part.given_up = True
+        part.because.append(f"{stop} (schedule {stop.schedule})" if stop.schedule else str(stop))
+    except Diverged as stop:
+        part.because.append(f"it does not do the same on the same schedule: {stop}")
+    except Unreadable as stop:
+        part.because.append(f"the store could not be read: {stop}")
     return part
 
 

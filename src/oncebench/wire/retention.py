@@ -115,7 +115,7 @@ def in_process(receiver: Receiver, keep: int, setting: Setting) -> list[Late]:
                 return type(error).__name__
 
         _, late = _send_all(receive, keep, "in process")
-        db.close()
+        receiver.close(db)
         rows = Counter(_ids(receiver.observe(store)))
     return [Late(one.id, one.lag, one.way, one.answer, rows[one.id]) for one in late]
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from oncebench.messages import CALL_BITS, BadInput, Outcome
 from oncebench.race.failures import classify
+from oncebench.receivers import awaiting
 from oncebench.receivers.loader import Receiver
 from oncebench.stores import sqlite, witness
 from oncebench.wire.log import Log
@@ -121,7 +122,8 @@ class Warehouse:
             job = self._queue.get()
             if job is None:
                 with self._closing:  # of two that close at once neither is the last, and the WAL would stay
-                    db.close()
+                    self._receiver.close(db)
+                awaiting.end()
                 return
             message, future = job
             if not future.set_running_or_notify_cancel():
@@ -188,10 +190,10 @@ class Warehouse:
         if not _left_open(db):
             return db
         try:
-            db.rollback()
+            awaiting.finished(db.rollback())
             return db
         except Exception:
-            db.close()
+            self._receiver.close(db)
             return self._open()
 
 
