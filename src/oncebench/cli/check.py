@@ -158,7 +158,7 @@ def _race(
             break
     [variant] = result.variants
     because = [f"{race.journal}: {reason}" for race in variant.races for reason in race.because]
-    mode = Mode(name, variant.verdict, _raced(result), time.monotonic() - began, because)
+    mode = Mode(name, variant.verdict, _raced(receiver, result), time.monotonic() - began, because)
     run.modes.append(mode)
     setattr(run, name, result)
     if any(race.interrupted for race in variant.races):
@@ -166,7 +166,7 @@ def _race(
     return result
 
 
-def _raced(result: RunResult) -> str:
+def _raced(receiver: Receiver, result: RunResult) -> str:
     [variant] = result.variants
     races, workers = variant.races, result.settings.workers
     deliveries = f"{sum(race.tallies.deliveries for race in races):,} deliveries"
@@ -175,7 +175,8 @@ def _raced(result: RunResult) -> str:
         return f"{deliveries} one after the other, {how}"
     ids, raced = sum(race.ids for race in races), sum(race.overlapped_ids for race in races)
     killed = sum(race.kills for race in races)
-    who = f"{workers} threads" if result.settings.threads > 1 else f"{workers} processes"
+    beside = "coroutines" if receiver.asynchronous else "threads"
+    who = f"{workers} {beside if result.settings.threads > 1 else 'processes'}"
     died = f", {killed} killed by SIGKILL or SIGTERM" if killed else ""
     return f"{deliveries} by {who}, {raced:,} of {ids:,} ids raced{died}"
 

@@ -40,7 +40,8 @@ class Member:
         hung: Whether it was killed because the receiver did not come back.
         doomed: Whether it has said that it is about to be killed, as planned.
         said: What else it said.
-        threaded: Whether connections to the store were opened for use by several threads in its process.
+        threaded: Whether connections to the store were opened for use by several threads in its process,
+            or by coroutines.
         dead: Whether its process was seen to have ended.
         failed: Whether it said that it could not go on, which is the bench's fault once it is ready.
         forked: Whether a child came of it while it held a connection.

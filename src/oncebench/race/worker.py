@@ -339,7 +339,8 @@ def _work(
         mute()
     try:
         worker.run()
-        line.say(said="done", threaded=connections.threaded)
+        awaits = receiver.asynchronous and receiver.own_connect is not None
+        line.say(said="done", threaded=connections.threaded or awaits)
     except Exception as error:
         where = traceback.extract_tb(error.__traceback__)[-1]
         line.say(said="failed", why=written(f"{told(error)} ({Path(where.filename).name}:{where.lineno})"))
