@@ -78,6 +78,16 @@ def test_folder_is_named_for_its_variants_and_never_taken_twice(tmp_path: Path) 
     assert "naive-my_dir_mine_py_receive" in first.name
 
 
+def test_a_folder_of_runs_is_its_newest(tmp_path: Path) -> None:
+    """So that what was given to --out can be given to show, report and compare."""
+    with pytest.raises(BadInput, match=r"cannot read .*run\.json"):
+        load(tmp_path)
+    for seed, name in ((1, "20260101T000000Z-a-1"), (3, "20260301T000000Z-a-1"), (2, "20260201T000000Z-a-1")):
+        (tmp_path / name).mkdir()
+        save(run(seed=seed), tmp_path / name)
+    assert load(tmp_path).seed == 3
+
+
 def test_committed_reference_results_load() -> None:
     """They are of the current version and say what they should."""
     paths = sorted((HERE.parent / "results").glob("reference-*"))

@@ -18,7 +18,7 @@ KINDS = ("latency", "time", "fairness", "throughput", "timeline")
 
 
 def plot(
-    runs: Annotated[list[Path], typer.Argument(help="Folders of runs, or their run.json.")],
+    runs: Annotated[list[Path], typer.Argument(help="Folders of runs.")],
     kind: Annotated[str, typer.Option(help=f"{', '.join(KINDS)}.")] = "latency",
     out: Annotated[Path, typer.Option(help="The file to write, .png or .svg.")] = Path("plot.png"),
 ) -> None:

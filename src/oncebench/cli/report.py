@@ -14,7 +14,7 @@ PAGE = "report.html"
 
 
 def report(
-    runs: Annotated[list[Path], typer.Argument(help="Folders of runs, or their run.json.")],
+    runs: Annotated[list[Path], typer.Argument(help="Folders of runs.")],
     out: Annotated[
         Path | None, typer.Option(help=f"The file to write; {PAGE} beside the first run if not given.")
     ] = None,
@@ -25,7 +25,7 @@ def report(
 ) -> None:
     """Write saved runs as one HTML file that needs nothing else: no network, no script."""
     from oncebench.report import page
-    from oncebench.results.files import write
+    from oncebench.results.files import file_of, write
     from oncebench.results.forms import load_any
 
     if markdown and csv:
@@ -41,6 +41,6 @@ def report(
         else:
             write(out, text.encode())
         return
-    place = out or (runs[0] if runs[0].is_dir() else runs[0].parent) / PAGE
+    place = out or file_of(runs[0]).parent / PAGE
     write(place, page.html(loaded))
     print(place)

@@ -55,7 +55,7 @@ def sweep(
     from oncebench.receivers.loader import load
     from oncebench.report.swept import conclusions, render
     from oncebench.results.environment import environment
-    from oncebench.results.files import folder_for, load_as
+    from oncebench.results.files import file_of, folder_for, load_as
     from oncebench.results.swept import Grid, SweepRun, refuse_other
 
     timeouts = [part for text in busy_timeout or () for part in text.split(",")]
@@ -71,7 +71,7 @@ def sweep(
     }
     here = environment(_temporary())
     if resume is not None:
-        run, folder = load_as(resume, SweepRun), resume if resume.is_dir() else resume.parent
+        run, folder = load_as(resume, SweepRun), file_of(resume).parent
         if run.kind != "sweep":
             raise BadInput(f"{resume} was made by oncebench {run.kind}: --resume takes the folder of a sweep")
         refuse_other(run, str(resume), given, here)

@@ -85,8 +85,16 @@ def write(path: Path, data: bytes | memoryview) -> None:
             temporary.unlink(missing_ok=True)
 
 
+def file_of(path: Path) -> Path:
+    """The `run.json` that a path names: itself, in its folder, or the newest one in a folder of runs."""
+    if not path.is_dir() or (path / FILE).exists():
+        return path / FILE if path.is_dir() else path
+    runs = list(path.glob(f"*/{FILE}"))  # a folder's name begins with the second it was made in
+    return max(runs, key=lambda run: (run.parent.name[:16], run.stat().st_mtime_ns), default=path / FILE)
+
+
 def load(path: Path) -> RunResult:
-    """Read a race, or whatever has its form, from its folder or file.
+    """Read a race, or whatever has its form, from its file, its folder, or the newest in a folder of runs.
 
     Raises:
         BadInput: There is none, it is damaged, or of a version that this oncebench does not know.
@@ -101,7 +109,7 @@ def load_as(path: Path, form: type[_Run]) -> _Run:
 
 def load_by(path: Path, form_of: Callable[[str], type[_Run]]) -> _Run:
     """Read a run whose form follows from the kind that it names; else as `load`."""
-    file = path / FILE if path.is_dir() else path
+    file = file_of(path)
     data = _read(file)
     try:
         header = msgspec.json.decode(data, type=_Header)
@@ -127,4 +135,6 @@ def _read(file: Path) -> bytes:
             )
         return file.read_bytes()
     except OSError as error:
-        raise BadInput(f"cannot read {file}: {error.strerror}: name a run's folder or its {FILE}") from error
+        raise BadInput(
+            f"cannot read {file}: {error.strerror}: name a run's folder, its {FILE}, or a folder of runs"
+        ) from error
