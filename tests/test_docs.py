@@ -81,6 +81,7 @@ def in_order(shown: list[str], printed: list[str]) -> str:
     return "" if skips or not any(rest) else f"nothing, but there was {rest[0]!r}"
 
 
+@pytest.mark.timeout(600)  # a page may have a dozen commands, each of which races processes
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_commands_of_a_page(path: Path, tmp_path: Path) -> None:
     """They end as the page says."""
