@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import contextvars
-import fcntl
 import itertools
 import os
 import random
@@ -58,14 +57,6 @@ def _work_that_needs_a_lock(db: sqlite3.Connection, id: str, qty: int) -> bool:
 def locks_the_thread(db: sqlite3.Connection, id: str, qty: int) -> bool:
     """The same with a lock that a thread may take twice."""
     with _own_lock:
-        return _work_that_needs_a_lock(db, id, qty)
-
-
-def locks_a_file(db: sqlite3.Connection, id: str, qty: int) -> bool:
-    """The same with a lock of the system's, taken anew by each call."""
-    path = db.execute("PRAGMA database_list").fetchone()[2]
-    with Path(f"{path}.lock").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
         return _work_that_needs_a_lock(db, id, qty)
 
 

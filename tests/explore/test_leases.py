@@ -1,6 +1,7 @@
 """Time as a step: claims that end while somebody works."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -8,7 +9,7 @@ from oncebench.audit import Kind, Verdict
 from oncebench.explore.plan import Plan, moves
 from oncebench.explore.strategies import play_told
 from oncebench.explore.timeline import timeline
-from oncebench.messages import BadInput
+from oncebench.messages import BadInput, Outcome
 from oncebench.testing import explore
 from oncebench.testing.exploring import play
 
@@ -22,6 +23,20 @@ def test_a_claim_that_ends_while_its_owner_works_is_found() -> None:
     assert (plain.verdict, stalled.verdict) == (Verdict.SOUND, Verdict.BROKEN)
     assert "+" in result.failures[Kind.DOUBLE_APPLY].violation.schedule
     assert len(explore("immediate", plans=["same"], locks=["error"], journals=["wal"]).parts) == 1
+
+
+@pytest.mark.parametrize("lease", [leases.ByName, leases.ByCalendar, leases.BySQLite, leases.ByKeyword])
+def test_whatever_clock_the_claim_goes_by(lease: type[leases.Lease]) -> None:
+    """Broken with a jump; looking at the claim again in the transaction makes it right."""
+    few: dict[str, Any] = {"plans": ["same"], "locks": ["error"], "preemptions": 2}
+    assert [part.verdict for part in explore(lease, **few).parts] == [Verdict.SOUND, Verdict.BROKEN]
+    assert explore(type("", (lease,), {"fenced": True}), **few).verdict is Verdict.SOUND
+
+
+def test_all_clocks_go_forward_together() -> None:
+    result = explore(leases.SomeOfEach, plans=["same"], locks=["error"], preemptions=2)
+    assert [part.verdict for part in result.parts] == [Verdict.SOUND] * 2
+    assert not any(part.outcomes[Outcome.ERROR] for part in result.parts)
 
 
 def test_a_claim_that_is_looked_at_in_the_transaction_is_right() -> None:

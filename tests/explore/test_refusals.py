@@ -20,6 +20,7 @@ from oncebench.testing import explore
 from oncebench.testing.exploration import Exploration
 from oncebench.testing.exploring import play
 
+from . import locks
 from . import receivers_that_cannot as cannot
 
 QUICK: dict[str, Any] = {"plans": ["same"], "journals": ["wal"], "locks": ["error"], "patience": 30}
@@ -52,7 +53,6 @@ def test_off_the_main_thread_a_loop_ends_too() -> None:
     [
         (cannot.locks_the_process, "with _lock:"),
         (cannot.locks_the_thread, "with _own_lock:"),
-        (cannot.locks_a_file, "fcntl.flock(file, fcntl.LOCK_EX)"),
     ],
 )
 def test_one_that_waits_outside_sqlite_lets_others_move(receive: Any, line: str) -> None:
@@ -62,6 +62,31 @@ def test_one_that_waits_outside_sqlite_lets_others_move(receive: Any, line: str)
     [what] = result.unexplored
     assert what.startswith("several processes: ")
     assert line in what
+
+
+LOCKS = Path(__file__).with_name("locks.py")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nobody knows that a process is asleep")
+@pytest.mark.parametrize("name", ["by_record", "by_name", "by_command", "by_one_handle"])
+def test_a_lock_on_a_file_is_tried_on_processes(name: str) -> None:
+    """Threads of one process share such a lock, or the file that it is on: they would show a fault."""
+    result = explore(f"{LOCKS}:{name}", **QUICK)
+    assert (result.verdict, result.complete) == (Verdict.SOUND, True)
+    assert result.parts[0].setting.on == "processes"
+    assert result.parts[0].overlapped
+    assert not result.unexplored
+
+
+def test_a_lock_on_a_file_that_covers_too_little_is_found_out() -> None:
+    failure = explore(f"{LOCKS}:too_late", **QUICK).failures[Kind.DOUBLE_APPLY]
+    assert failure.command("mine").endswith("--on processes")
+
+
+def test_a_lock_on_a_file_in_a_receiver_that_no_process_can_import_is_unknown() -> None:
+    result = explore(lambda db, id, qty: locks.by_record(db, id, qty), **QUICK)
+    assert result.verdict is Verdict.UNKNOWN
+    assert re.search(r"locks a file at .*locks\.py:\d+ .* cannot be imported", result.because[0])
 
 
 def test_without_the_lock_the_same_work_is_broken() -> None:

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from oncebench.explore.connecting import connections_stepped
 from oncebench.explore.gate import GO, Event, Gate, gate_of_caller
 from oncebench.explore.stepping import Stepped, statements
+from oncebench.explore.surroundings import surroundings
 
 Work = Callable[[sqlite3.Connection], Any]
 
@@ -184,7 +184,7 @@ def _store(path: Path) -> Path:
 def stepping(path: Path) -> Iterator[Recorder]:
     recorder = Recorder(path)
     token = gate_of_caller.set(recorder.gate)
-    with connections_stepped(str(path.resolve())):
+    with surroundings(str(path.resolve())):
         yield recorder
     gate_of_caller.reset(token)
 
@@ -232,7 +232,7 @@ def test_the_comparison_notices_a_statement_without_a_step(path: Path, stepping:
 
 def test_connections_of_others_are_plain(path: Path) -> None:
     """While workers run, code that is no worker's gets the driver's own connection."""
-    with connections_stepped(str(path.resolve())):
+    with surroundings(str(path.resolve())):
         db = sqlite3.connect(path)
         assert type(db) is sqlite3.Connection
         db.close()

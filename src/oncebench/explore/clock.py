@@ -9,7 +9,9 @@ JUMP = 3600.0
 """Seconds by which a `+` in a schedule puts the clock forward: a worker may be held up for an hour."""
 
 REAL: dict[str, Callable[[], float]] = {
-    name: getattr(time, name) for name in ("time", "time_ns", "monotonic", "monotonic_ns")
+    f"{name}{unit}": getattr(time, f"{name}{unit}")
+    for name in ("time", "monotonic", "perf_counter")
+    for unit in ("", "_ns")
 }
 """The system's clocks, by their names in `time`."""
 

@@ -12,7 +12,9 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from oncebench.explore.clocks import follow
 from oncebench.explore.gate import (
+    BESIDE,
     NOBODYS_THREAD,
     ONE_FILE,
     Killed,
@@ -30,7 +32,8 @@ _start_plain = threading.Thread.start
 
 
 @functools.wraps(_connect)
-def _connect_stepped(database: Any, *arguments: Any, **named: Any) -> Any:
+def connect_stepped(database: Any, *arguments: Any, **named: Any) -> Any:
+    """As `sqlite3.connect`; what a worker opens steps."""
     gate = gate_of_caller.get()
     named.update(zip(CONNECT, arguments, strict=False))
     place = _place(database, bool(named.get("uri")))
@@ -43,13 +46,14 @@ def _connect_stepped(database: Any, *arguments: Any, **named: Any) -> Any:
         gate.refuse(f"it opens a second database, {place or database!r}: {ONE_FILE}")
     if threading.get_ident() != gate.thread:
         if gate.alone:
-            gate.go_on_threads()
+            gate.go_on("threads", BESIDE)
         named["check_same_thread"] = False  # what it leaves open is rolled back by the worker's own thread
     thread = threading.get_ident() if named.get("check_same_thread", True) else None
     patient = named.pop("timeout", 5.0) > 0
     base = named.pop("factory", sqlite3.Connection)
     db = _connect(database, timeout=0, factory=stepped(base), **named)
     db.patient, db.store, db.owner, db.thread, db.readers = patient, place, gate, thread, weakref.WeakSet()
+    follow(db)
     gate.opened(db)
     return db
 
@@ -85,16 +89,13 @@ _explored: set[str] = set()
 
 
 @contextlib.contextmanager
-def connections_stepped(store: str) -> Iterator[None]:
-    """Within, `sqlite3.connect` called by a worker's code opens stepped connections; others see no change.
-
-    A worker's code is what runs on its thread, and on threads that were started there.
+def explored(store: str) -> Iterator[None]:
+    """Within, the calling thread explores a store; threads that a worker starts run the worker's code too.
 
     Args:
         store: Real path of the one file that workers may open.
     """
-    before = sqlite3.connect, sqlite3.dbapi2.connect, threading.Thread.start
-    sqlite3.connect = sqlite3.dbapi2.connect = _connect_stepped
+    before = threading.Thread.start
     threading.Thread.start = _start  # type: ignore[assignment, method-assign]
     _explored.add(store)
     ours = explores.get()
@@ -103,6 +104,6 @@ def connections_stepped(store: str) -> Iterator[None]:
         yield
     finally:
         explores.set(ours)
-        sqlite3.connect, sqlite3.dbapi2.connect, threading.Thread.start = before  # type: ignore[method-assign]
+        threading.Thread.start = before  # type: ignore[method-assign]
         _explored.discard(store)
         opened_by_strangers.discard(store)

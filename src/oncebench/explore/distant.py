@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from oncebench.explore.clock import Clock
 from oncebench.explore.gate import DIE, Event, Gate, Killed
+from oncebench.explore.run import NeedsOthers
 from oncebench.explore.worker import Call, connect, deliver, end_all, is_anothers
 from oncebench.receivers import awaiting
 from oncebench.receivers.loader import Receiver
@@ -22,6 +23,7 @@ def serve(
     settings: Settings,
     waits: bool,
     clock: Clock | None = None,
+    has_process: bool = False,
 ) -> None:
     """Be a worker until told to quit: the loop at the far end of a line."""
 
@@ -30,7 +32,7 @@ def serve(
         command: str = hear()
         return command
 
-    gate = Gate(str(path.resolve()), waits, park, clock)
+    gate = Gate(str(path.resolve()), waits, park, clock, has_process=has_process)
     db: Any = None
     while True:
         heard = hear()
@@ -44,7 +46,7 @@ def serve(
             try:
                 deliver(gate, receiver, db, *details)
             except Killed:
-                event = Event("refused", gate.refusal) if gate.refusal else event
+                event = gate.objection or event
         elif order == "settle":
             end_all(gate)
         elif order in ("disconnect", "quit") and db is not None:
@@ -128,6 +130,8 @@ class Distant:
         self._under_way[worker] = event.kind in ("step", "wait", "answer", "asleep", "overdue")
         self._sleeps[worker] = event.kind == "asleep"
         self._lost |= event.kind == "overdue"
+        if event.kind == "needs":
+            raise NeedsOthers("threads" if event.parameters == "threads" else "processes", event.what)
         return event
 
     def stand_by(self) -> None:

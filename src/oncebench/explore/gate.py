@@ -39,7 +39,8 @@ class Event(NamedTuple):
     Attributes:
         kind: "step" (parked before a statement), "wait" (refused where SQLite would wait), "answer" (a call
             ended), "refused" (the receiver cannot be explored), "overdue" (it did not come back in time),
-            "asleep" (it has not come back, and waits for what is not SQLite's).
+            "needs" (it needs workers of the kind that `parameters` names), "asleep" (it has not come back,
+            and waits for what is not SQLite's).
         what: The statement, the lock error's name, or a sentence; for an answer the outcome's detail; for
             one that has not come back, the receiver's line that it is at.
         parameters: The statement's, as text.
@@ -75,8 +76,9 @@ class Gate:
         thread: The worker's own.
         alone: Whether no other thread may run its statements.
         handed: What its receiver is called with.
-        needs_threads: Whether it has tried what greenlets cannot do.
         clock: What its code takes for the time; None for the system's.
+        has_process: Whether no other worker lives in its process.
+        moment: The time that "now" means in its statement; None if nobody asked.
     """
 
     def __init__(
@@ -86,6 +88,7 @@ class Gate:
         park: Callable[[Event], str],
         clock: Clock | None = None,
         alone: bool = False,
+        has_process: bool = False,
     ) -> None:
         self.store = store
         self.waits = waits
@@ -98,7 +101,9 @@ class Gate:
         self.alone = alone
         self.handed: Any = None
         self._park = park
-        self.needs_threads = False
+        self.has_process = has_process
+        self.moment: float | None = None
+        self._needs: Event | None = None
         self._parking = threading.Lock()
         self._seen: list[object] = []
         self._refusal = ""
@@ -111,7 +116,7 @@ class Gate:
         """
         if self.live:
             self.park(Event("step", statement, repr(parameters), self._told(), self._holding()))
-        self.last = statement
+        self.last, self.moment = statement, None
 
     def wait(self, code: str) -> bool:
         """Block until another has moved; False if the busy timeout passes first.
@@ -137,7 +142,7 @@ class Gate:
             self._refusal = ONE_AT_A_TIME
             raise Killed
         try:
-            command = self._park(Event("refused", self._refusal) if self._refusal else event)
+            command = self._park(self.objection or event)
         finally:
             self._parking.release()
         if command == DIE:
@@ -145,13 +150,13 @@ class Gate:
             raise Killed
         return command
 
-    def go_on_threads(self) -> None:
-        """What is done cannot be done on greenlets: say so, and end the call.
+    def go_on(self, on: str, where: str) -> None:
+        """What is done needs workers that are `threads`, or `processes`: say so, and end the call.
 
         Raises:
             Killed: Always.
         """
-        self.needs_threads = True
+        self._needs = Event("needs", where, on)
         raise Killed
 
     def saw(self, result: object) -> None:
@@ -171,9 +176,9 @@ class Gate:
         raise Killed
 
     @property
-    def refusal(self) -> str:
-        """Why the receiver cannot be explored; empty if it can."""
-        return self._refusal
+    def objection(self) -> Event | None:
+        """Why the receiver cannot be explored, or not by such workers; None if it can."""
+        return Event("refused", self._refusal) if self._refusal else self._needs
 
     def opened(self, db: Any) -> None:
         """A connection is open."""

@@ -14,8 +14,8 @@ from typing import Any
 from greenlet import getcurrent, greenlet
 
 from oncebench.explore.clock import Clock
-from oncebench.explore.gate import BESIDE, DIE, Event, Gate, Killed
-from oncebench.explore.run import NeedsThreads
+from oncebench.explore.gate import DIE, Event, Gate, Killed
+from oncebench.explore.run import NeedsOthers
 from oncebench.explore.site import Site
 from oncebench.explore.surroundings import surroundings
 from oncebench.explore.watchdog import Overdue, Watchdog
@@ -78,7 +78,7 @@ class Greenlets:
         """Move a worker until it comes back.
 
         Raises:
-            NeedsThreads: It waits outside SQLite.
+            NeedsOthers: It waits outside SQLite, or runs statements beside.
         """
         running = self._running[worker]
         assert running is not None
@@ -93,10 +93,10 @@ class Greenlets:
                 event = running.switch(worker)
         finally:
             watchdog.inside = False
-        if self._gates[worker].needs_threads:
-            raise NeedsThreads(BESIDE)
         if event.kind == "asleep":
-            raise NeedsThreads(event.what)
+            raise NeedsOthers("threads", event.what)
+        if event.kind == "needs":
+            raise NeedsOthers("threads" if event.parameters == "threads" else "processes", event.what)
         return event
 
     def stand_by(self) -> None:
@@ -137,7 +137,7 @@ class Greenlets:
             return Event("asleep" if self._watchdog.asleep else "overdue", self._watchdog.where)
         except Killed:
             pass
-        return Event("refused", gate.refusal) if gate.refusal else Event("end")
+        return gate.objection or Event("end")
 
     def look_again(self, worker: int, seconds: float) -> Event | None:
         """Nobody is ever asleep here."""

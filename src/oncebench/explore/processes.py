@@ -203,7 +203,7 @@ def _main() -> None:
         from oncebench.explore.surroundings import surroundings
 
         with surroundings(str(Path(path).resolve())):
-            serve(line.recv, line.send, receiver, Path(path), settings, waits)
+            serve(line.recv, line.send, receiver, Path(path), settings, waits, has_process=True)
     except (EOFError, BrokenPipeError, ConnectionResetError):  # the scheduler is gone
         pass
     os._exit(0)

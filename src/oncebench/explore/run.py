@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
+from typing import Literal
 
 from oncebench.explore.plan import Plan
 from oncebench.explore.site import Reading
@@ -29,15 +30,17 @@ class Unexplorable(Exception):
         self.schedule = schedule
 
 
-class NeedsThreads(Exception):
-    """The receiver waits outside SQLite, which only threads or processes can do for each other.
+class NeedsOthers(Exception):
+    """The receiver does what these workers cannot do for each other.
 
     Attributes:
+        on: Which workers can.
         where: Its line.
     """
 
-    def __init__(self, where: str) -> None:
+    def __init__(self, on: Literal["threads", "processes"], where: str) -> None:
         super().__init__(where)
+        self.on = on
         self.where = where
 
 

@@ -22,7 +22,8 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
-from oncebench.explore.gate import ANOTHERS, ONE_FILE, ONE_STORE, Gate, gate_of_caller
+from oncebench.explore.clocks import trust
+from oncebench.explore.gate import ANOTHERS, BESIDE, ONE_FILE, ONE_STORE, Gate, gate_of_caller
 
 _T = TypeVar("_T")
 _BEGUN_FOR = frozenset({"INSERT", "UPDATE", "DELETE", "REPLACE"})
@@ -187,7 +188,7 @@ class Stepped(sqlite3.Connection):
         if self.store != gate.store:
             gate.refuse(ONE_STORE)
         if gate.alone and gate is not self.owner and gate.handed is not self:
-            gate.go_on_threads()  # it may be kept for each thread: then others would have their own
+            gate.go_on("threads", BESIDE)  # it may be kept for each thread: then others would have their own
         gate.step(sql, parameters)
         try:
             return action()
@@ -253,8 +254,7 @@ class SteppedCursor(sqlite3.Cursor):
         self._changed_by_many = None
         db.perform(sql, parameters, functools.partial(super().execute, sql, parameters))
         self._noted(db)
-        if first_word(sql) == "PRAGMA" and "busy_timeout" in sql.lower():
-            _stay_impatient(db)
+        _keep_ours(db, sql)
         return self
 
     def executemany(self, sql: str, rows: Iterable[Any], /) -> Any:
@@ -283,6 +283,7 @@ class SteppedCursor(sqlite3.Cursor):
             _refuse_attach(sql)
             db.perform(sql, (), functools.partial(_run_to_its_end, db, sql))
             _saw("ok")
+            _keep_ours(db, sql)
         return self
 
     def _noted(self, db: Any) -> None:
@@ -374,11 +375,16 @@ def _run_to_its_end(db: Stepped, sql: str) -> None:
         sqlite3.Cursor(db).executescript(sql)
 
 
-def _stay_impatient(db: Stepped) -> None:
-    """The receiver set a busy timeout: remember that it has one, and see refusals at once all the same."""
-    (milliseconds,) = db.quietly("PRAGMA busy_timeout").fetchone()
-    db.patient = milliseconds > 0
-    db.quietly("PRAGMA busy_timeout = 0")
+def _keep_ours(db: Stepped, sql: str) -> None:
+    """Put back what exploring needs: refusals at once, though the receiver has a busy timeout; our clocks."""
+    if first_word(sql) != "PRAGMA":
+        return
+    if "busy_timeout" in sql.lower():
+        (milliseconds,) = db.quietly("PRAGMA busy_timeout").fetchone()
+        db.patient = milliseconds > 0
+        db.quietly("PRAGMA busy_timeout = 0")
+    elif "trusted_schema" in sql.lower():
+        trust(db)
 
 
 def _refuse_attach(sql: str) -> None:

@@ -1,26 +1,35 @@
-"""What is not SQLite's, as workers find it: a fork is refused, a sleep takes no time, a clock may jump."""
+"""What is not SQLite's, as workers find it: a fork is refused, a sleep takes no time, a clock may jump.
+
+A lock on a file is only a lock among processes.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import datetime
+import fcntl
 import functools
 import os
+import sqlite3
 import sys
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-from oncebench.explore.clock import REAL
-from oncebench.explore.connecting import connections_stepped
+from oncebench.explore.clocks import PYTHONS
+from oncebench.explore.connecting import connect_stepped, explored
 from oncebench.explore.gate import gate_of_caller
-from oncebench.explore.pulse import NOT_THEIRS
+from oncebench.explore.pulse import NOT_THEIRS, frames, place
 
 ONE_PROCESS = "explore moves one process for each worker at the most, so call SQLite in the process it is in"
 SLEPT = "slept "
 """What the text of a sleep begins with, among the things that a worker has seen."""
 
-READ = "read the clock"
-"""The text of a look at the clock among these."""
+_LOCKS = (fcntl.F_SETLK, fcntl.F_SETLKW)
+_OURS = str(Path(__file__).parents[1])
+_RECEIVERS = f"{_OURS}{os.sep}receivers"
 
 _fork, _sleep = os.fork, time.sleep
 
@@ -45,38 +54,59 @@ def _no_sleep(seconds: Any, /) -> None:
             gate.clock.offset += seconds
 
 
-def _clock(name: str) -> Callable[[], float]:
-    real = REAL[name]
+def _locked_by_process(real: Any, asks: Callable[..., bool]) -> Any:
+    """Threads of one process are one owner of such a lock, and greenlets, or share the file it is on."""
 
     @functools.wraps(real)
-    def now() -> float:
+    def lock(*arguments: Any) -> Any:
         gate = gate_of_caller.get()
-        if gate is None or sys._getframe(1).f_code.co_filename.startswith(NOT_THEIRS):
-            return real()
-        gate.saw(READ)
-        return real() if gate.clock is None else gate.clock.now(name)
+        if gate is not None and gate.live and not gate.has_process and asks(*arguments):
+            gate.go_on("processes", place(frames(sys._getframe(1))))
+        return real(*arguments)
 
-    return now
+    return lock
 
 
-_clocks = {name: _clock(name) for name in REAL}
+_STANDS_FOR: dict[Any, Any] = {
+    os.fork: _no_fork,
+    time.sleep: _no_sleep,
+    os.lockf: _locked_by_process(os.lockf, lambda *_: True),
+    fcntl.lockf: _locked_by_process(fcntl.lockf, lambda *_: True),
+    fcntl.flock: _locked_by_process(fcntl.flock, lambda *_: True),
+    fcntl.fcntl: _locked_by_process(fcntl.fcntl, lambda _, command, *__: command in _LOCKS),
+    sqlite3.connect: connect_stepped,
+    **PYTHONS,
+}
+
+
+def _theirs() -> Iterator[ModuleType]:
+    """Modules that may hold a receiver, or what it calls."""
+    for module in list(sys.modules.values()):
+        file = getattr(module, "__file__", None) or ""
+        if file.startswith(_RECEIVERS) or (file and not file.startswith((*NOT_THEIRS, _OURS))):
+            yield module
 
 
 @contextlib.contextmanager
 def surroundings(store: str) -> Iterator[None]:
     """Within, a worker's code finds connections that step; whoever is no worker sees no change.
 
+    Names bound by `from time import time` are found in the modules that were imported until now.
+
     Args:
         store: Real path of the one file that workers may open.
     """
-    before = os.fork, time.sleep, {name: getattr(time, name) for name in REAL}
-    os.fork, time.sleep = _no_fork, _no_sleep
-    for name, clock in _clocks.items():
-        setattr(time, name, clock)
+    stands_for = {id(real): (real, other) for real, other in _STANDS_FOR.items()}
+    changed: list[tuple[ModuleType, str, Any]] = []
     try:
-        with connections_stepped(store):
+        for module in (os, time, datetime, fcntl, sqlite3, sqlite3.dbapi2, *_theirs()):
+            for name, value in list(vars(module).items()):
+                real, other = stands_for.get(id(value), (None, None))
+                if other is not None:
+                    setattr(module, name, other)
+                    changed.append((module, name, real))
+        with explored(store):
             yield
     finally:
-        os.fork, time.sleep, clocks = before
-        for name, clock in clocks.items():
-            setattr(time, name, clock)
+        for module, name, real in changed:
+            setattr(module, name, real)

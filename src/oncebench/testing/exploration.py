@@ -96,7 +96,7 @@ class Part:
         because: Why nothing can be said; empty otherwise.
         notes: What a reader must know.
         unexplored: What was not explored although all schedules may be covered.
-        reads_the_clock: Whether it did, and SQLite's clock was not in it: a schedule may put it forward.
+        reads_the_clock: Whether it did: a schedule may put the clock forward.
         given_up: Whether it did not come back, so that there is no use in another part.
     """
 

@@ -13,15 +13,16 @@ from typing import Any
 
 from oncebench.audit import Findings, Kind, Violation, audit, overlapped
 from oncebench.explore.clock import Clock
+from oncebench.explore.clocks import READ
 from oncebench.explore.crew import Crew
 from oncebench.explore.gate import GO
 from oncebench.explore.plan import Plan
 from oncebench.explore.play import Play
-from oncebench.explore.run import Diverged, NeedsThreads, Run, Unexplorable
+from oncebench.explore.run import Diverged, NeedsOthers, Run, Unexplorable
 from oncebench.explore.search import Search
 from oncebench.explore.site import Site
 from oncebench.explore.strategies import Sample, Strategy, play_chosen, play_told, with_preemptions
-from oncebench.explore.surroundings import READ, SLEPT
+from oncebench.explore.surroundings import SLEPT
 from oncebench.explore.views import Views
 from oncebench.messages import BadInput, History, Outcome
 from oncebench.receivers import loader
@@ -111,7 +112,7 @@ def explore(
             part.because.append("its statements run in another process, which explore does not step")
         else:
             part = _explored(code, replace(plan, clocked=clocked), part.setting, how)
-            if part.reads_the_clock and not clocked and on != "processes":
+            if part.reads_the_clock and not clocked and part.setting.on != "processes":
                 clocked = True
                 part = _explored(code, replace(plan, clocked=True), part.setting, how)
         result.parts.append(part)
@@ -119,8 +120,8 @@ def explore(
             each(part)
         if part.given_up:
             break
-        on = part.setting.on  # threads from now on, if they were needed
-    if clocked and not part.given_up:
+        on = part.setting.on  # threads or processes from now on, if they were needed
+    if clocked and not part.given_up and on != "processes":
         plan = replace(whole[0], deaths=0, clocked=True, jumps=1, name=f"{whole[0].name} stalled".strip())
         for journal, lock in itertools.product(journals, locks):
             result.parts.append(_explored(code, plan, Setting(journal, lock, on, patience), how))
@@ -158,8 +159,8 @@ def play(
             run = pick(Play(crew, site, plan, Views(), recording))
     except Unexplorable as stop:
         raise BadInput(f"{code.name} cannot be replayed: {stop}") from stop
-    except NeedsThreads:
-        return play(code, plan, pick, replace(setting, on="threads"), recording)
+    except NeedsOthers as stop:
+        return play(code, plan, pick, replace(setting, on=stop.on), recording)
     return run, judge(run)
 
 
@@ -243,7 +244,7 @@ class _How:
 
 
 def _explored(code: Receiver, plan: Plan, setting: Setting, how: _How) -> Part:
-    """One part; on threads if greenlets will not do.
+    """One part; on threads or processes if greenlets will not do.
 
     What a receiver keeps for each thread, or locks for each, is shared among greenlets of one thread: a
     fault is believed if threads show it too.
@@ -252,13 +253,19 @@ def _explored(code: Receiver, plan: Plan, setting: Setting, how: _How) -> Part:
         part = _searched(code, plan, setting, how)
         if setting.on != "greenlets" or not part.failures:
             return part
-        faithful = replace(setting, on="threads")
-        with stage(code, plan, faithful) as (site, crew):
+        setting = replace(setting, on="threads")
+        with stage(code, plan, setting) as (site, crew):
             if _write_down(part, crew, site):
                 return part
-    except NeedsThreads:
-        pass
-    return _searched(code, plan, replace(setting, on="threads"), how)
+    except NeedsOthers as stop:
+        setting = replace(setting, on=stop.on)
+        if stop.on == "processes":
+            try:
+                return _searched(code, replace(plan, clocked=False, jumps=0), setting, how)
+            except BadInput as refused:
+                why = f"it locks a file at {stop.where}, which keeps out other processes only, but {refused}"
+                return Part(plan, setting, because=[why], given_up=True)
+    return _explored(code, plan, setting, how)
 
 
 def _searched(code: Receiver, plan: Plan, setting: Setting, how: _How) -> Part:
@@ -267,6 +274,9 @@ def _searched(code: Receiver, plan: Plan, setting: Setting, how: _How) -> Part:
         with stage(code, plan, setting) as (site, crew):
             views = Views()
             first = _twice(crew, site, part, views)
+            part.reads_the_clock = any(READ in text for step in first.steps for text in step.seen)
+            if part.reads_the_clock and not plan.clocked and setting.on != "processes":
+                return part  # its clock is to stand still
             if crew.shares and plan.deaths:
                 part.unexplored.append("a worker's death: workers share a connection, and would die together")
                 plan = part.plan = replace(plan, deaths=0)
@@ -298,8 +308,7 @@ def _searched(code: Receiver, plan: Plan, setting: Setting, how: _How) -> Part:
                 part.bound = how.preemptions
             if not any(step.statement for step in first.steps):
                 part.because.append("no statement of it was seen: its connection is not one of sqlite3's")
-            part.reads_the_clock = _reads_the_clock(first)
-            part.unexplored += _unexplored(first, work)
+            part.unexplored += _unexplored(part, first, work)
     except Unexplorable as stop:
         part.given_up = True
         part.because.append(f"{stop} (schedule {stop.schedule})" if stop.schedule else str(stop))
@@ -310,17 +319,14 @@ def _searched(code: Receiver, plan: Plan, setting: Setting, how: _How) -> Part:
     return part
 
 
-def _reads_the_clock(run: Run) -> bool:
-    """Whether it does; not if it asks SQLite for the time too, whose clock cannot be put forward."""
-    asked = " ".join(step.statement.lower() for step in run.steps)
-    if any(word in asked for word in ("'now'", "unixepoch()", "current_time", "current_date")):
-        return False
-    return any(READ in text for step in run.steps for text in step.seen)
-
-
-def _unexplored(first: Run, work: Search | Sample) -> Iterator[str]:
+def _unexplored(part: Part, first: Run, work: Search | Sample) -> Iterator[str]:
     """What a receiver does outside SQLite, and how far that was explored."""
-    for where in dict.fromkeys(where for found in work.found.values() for where in found.run.asleep):
+    lines = dict.fromkeys(where for found in work.found.values() for where in found.run.asleep)
+    if part.setting.on == "processes":
+        lines = {}
+        if part.reads_the_clock:
+            yield "time: it reads the clock, which nobody puts forward for processes"
+    for where in lines:
         yield (
             f"several processes: it waits outside SQLite at {where}, and threads of one process were "
             "explored, where one waits there until another has moved"
