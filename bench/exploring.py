@@ -2,14 +2,18 @@
 
     python bench/exploring.py [--seconds 2]
 
-Everything is measured in this one run, in turns, so that a busy machine slows all alike. The floor is the
-same deliveries by the same receivers over plain connections, with the same making new and reading of the
-store: what is left is the price of scheduling. `frontrun` is measured if it is installed.
+Takes about 80 times `--seconds`, and a minute or two. Figures are of CPU time: a busy machine does not
+spoil them, but where the work is another process's: for `processes` and `frontrun` the clock on the wall
+counts, on both sides. All is measured in turns, and each ratio is of one turn: its median, and its least to
+most. The floor is the same deliveries by the same receivers over plain connections, with the same making
+new and reading of the store: what is left is the price of scheduling. Workers wait for locks, so that the
+same statements run as on the floor. `frontrun` is measured if it is installed.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import statistics
 import subprocess
 import sys
@@ -19,6 +23,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from measure import in_turn, ratios, spread
+from oncebench.explore.crew import Crew
 from oncebench.explore.plan import Plan
 from oncebench.explore.play import Play
 from oncebench.explore.search import Search
@@ -27,75 +33,81 @@ from oncebench.explore.strategies import PCT, Random, Sample, play_chosen
 from oncebench.explore.views import Views
 from oncebench.receivers import loader
 from oncebench.stores.sqlite import Journal, Settings
-from oncebench.testing.exploration import Crewed, Setting
+from oncebench.testing.exploration import Crewed, Locks, Setting
 from oncebench.testing.exploring import explore, judge, stage
 
 TURNS = 5
 DISK = Path(tempfile.gettempdir())
+Now = Callable[[], float]
 
 
 def main() -> None:
     """Print all tables."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--seconds", type=float, default=2.0, help="for each figure")
-    parser.add_argument("--peer", action="store_true", help="only frontrun, in whose environment this runs")
+    parser.add_argument("--peer", action="store_true", help="only frontrun: its schedules a second")
     options = parser.parse_args()
     if options.peer:
-        _peer(options.seconds)
+        print(_peer(options.seconds))
         return
     seconds = options.seconds / TURNS
-    print("schedules a second, 2 workers, a message each (x: the floor's time for each schedule's)")
+    print("schedules a second, 2 workers, a message each (x: the price of a schedule, in floors)")
     for name in ("naive", "immediate"):
         for journal in ("wal", "delete"):
             for folder in (None, DISK):
                 _table(name, journal, folder, seconds)
-    _frontrun(seconds * TURNS)
+    _frontrun(max(options.seconds, 1.0))
     print("\nschedules until the bug of naive is found")
     for label, played in _until_found().items():
         print(f"  {label:<34}{played:>8}")
-    print("\ntime to cover all schedules, with the verdict")
+    print("\nCPU time to cover all schedules, with the verdict")
     for name in ("immediate", "naive"):
         for workers in (2, 3):
             for locks in ("error", "wait"):
-                start = time.perf_counter()
-                found = explore(name, workers=workers, plans=["same"], journals=["wal"], locks=[locks])
-                took = time.perf_counter() - start
-                print(
-                    f"  {name}, {workers} workers, {locks:<6}{took:>8.3f} s  {found.verdict}, "
-                    f"{found.total:,} schedules ({found.run:,} played)"
-                )
+                _cover(name, workers, locks)
+
+
+def _cover(name: str, workers: int, locks: Locks) -> None:
+    times = []
+    for _ in range(3 if workers == 2 else 1):
+        start = time.process_time()
+        found = explore(name, workers=workers, plans=["same"], journals=["wal"], locks=[locks])
+        times.append(time.process_time() - start)
+    print(
+        f"  {name}, {workers} workers, {locks:<6}{statistics.median(times):>8.3f} s  {found.verdict}, "
+        f"{found.total:,} schedules ({found.run:,} played)"
+    )
 
 
 def _table(name: str, journal: Journal, folder: Path | None, seconds: float) -> None:
-    rates: dict[str, list[float]] = {}
-    for _ in range(TURNS):
-        ways: dict[str, Callable[[], float]] = {
-            "floor: no scheduling": lambda: _floor(name, journal, folder, seconds),
-            "greenlets": lambda: _scheduled(name, journal, folder, "greenlets", seconds),
-            "greenlets, searching": lambda: _searching(name, journal, folder, seconds),
-            "threads": lambda: _scheduled(name, journal, folder, "threads", seconds),
-            "processes": lambda: _scheduled(name, journal, folder, "processes", seconds),
-        }
-        for label, measured in ways.items():
-            rates.setdefault(label, []).append(measured())
+    cpu, wall = time.process_time, time.perf_counter
+    ways: dict[str, Callable[[], float]] = {
+        "floor": lambda: _floor(name, journal, folder, seconds, cpu),
+        "greenlets": lambda: _scheduled(name, journal, folder, "greenlets", seconds, cpu),
+        "greenlets, searching": lambda: _searching(name, journal, folder, seconds, cpu),
+        "threads": lambda: _scheduled(name, journal, folder, "threads", seconds, cpu),
+        "floor, on the wall": lambda: _floor(name, journal, folder, seconds, wall),
+        "processes, on the wall": lambda: _scheduled(name, journal, folder, "processes", seconds, wall),
+    }
+    rates = dict(zip(ways, in_turn(TURNS, *ways.values()), strict=True))
     place = "memory" if folder is None else str(folder)
     print(f"\n{name}, journal {journal}, in {place}")
-    floor = statistics.median(rates["floor: no scheduling"])
     for label, found in rates.items():
-        rate = statistics.median(found)
-        print(f"  {label:<24}{rate:>10,.0f}/s{floor / rate:>8.2f} x")
+        floor = rates["floor, on the wall" if "wall" in label else "floor"]
+        price = "" if label.startswith("floor") else f"   {spread(ratios(floor, found), 2)} x"
+        print(f"  {label:<24}{statistics.median(found):>10,.0f}/s{price}")
 
 
-def _per_second(once: Callable[[], object], seconds: float) -> float:
+def _per_second(once: Callable[[], object], seconds: float, now: Now) -> float:
     once()
-    count, start = 0, time.perf_counter()
-    while (took := time.perf_counter() - start) < seconds:
+    count, start = 0, now()
+    while (took := now() - start) < seconds:
         once()
         count += 1
     return count / took
 
 
-def _floor(name: str, journal: Journal, folder: Path | None, seconds: float) -> float:
+def _floor(name: str, journal: Journal, folder: Path | None, seconds: float, now: Now) -> float:
     """The deliveries of a schedule one after another, over plain connections."""
     receiver = loader.load(name)
     site = Site(receiver, Settings(journal, "off", 5.0), folder)
@@ -111,17 +123,19 @@ def _floor(name: str, journal: Journal, folder: Path | None, seconds: float) -> 
         site.read()
 
     try:
-        return _per_second(once, seconds)
+        return _per_second(once, seconds, now)
     finally:
         for db in connections:
             db.close()
         site.close()
 
 
-def _scheduled(name: str, journal: Journal, folder: Path | None, on: Crewed, seconds: float) -> float:
+def _scheduled(
+    name: str, journal: Journal, folder: Path | None, on: Crewed, seconds: float, now: Now
+) -> float:
     """Random schedules, as a sample plays them."""
     plan = Plan.of("distinct", 2)
-    setting = Setting(journal, "error", on)
+    setting = Setting(journal, "wait", on)
     with stage(loader.load(name), plan, setting, folder) as (site, crew):
         views = Views()
         numbers = iter(range(10**9))
@@ -130,22 +144,28 @@ def _scheduled(name: str, journal: Journal, folder: Path | None, on: Crewed, sec
             choose = Random().chooser(next(numbers), plan, 7, 1)
             play_chosen(Play(crew, site, plan, views), choose)
 
-        return _per_second(once, seconds)
+        return _per_second(once, seconds, now)
 
 
-def _searching(name: str, journal: Journal, folder: Path | None, seconds: float) -> float:
+def _searching(name: str, journal: Journal, folder: Path | None, seconds: float, now: Now) -> float:
     """Every schedule in full, the judge's verdict on each new outcome included."""
     plan = Plan.of("distinct", 2)
-    with stage(loader.load(name), plan, Setting(journal), folder) as (site, crew):
-        played, start = 0, time.perf_counter()
-        known: dict[Any, Any] = {}
-        while (took := time.perf_counter() - start) < seconds:
-            search = Search(crew, site, plan, Views(), reduce=False)
-            for run in search.runs():
-                if run.outcome not in known:
-                    known[run.outcome] = judge(run)
-            played += search.played
-        return played / took
+    with stage(loader.load(name), plan, Setting(journal, "wait"), folder) as (site, crew):
+        return _searched(crew, site, plan, seconds, now)
+
+
+def _searched(crew: Crew, site: Site, plan: Plan, seconds: float, now: Now) -> float:
+    played, start = 0, now()
+    while True:
+        search, judged = Search(crew, site, plan, Views(), reduce=False), 0
+        for run in search.runs():
+            if len(search.found) > judged:
+                judged += 1
+                judge(run)
+            played += 1
+            if (took := now() - start) >= seconds:
+                crew.settle()
+                return played / took
 
 
 def _until_found() -> dict[str, float]:
@@ -179,13 +199,25 @@ def _frontrun(seconds: float) -> None:
     if not program.exists():
         print("\nfrontrun is not installed here (pip install frontrun): not compared")
         return
-    command = [str(program), sys.executable, __file__, "--peer", "--seconds", str(max(seconds, 5.0))]
-    ran = subprocess.run(command, capture_output=True, text=True, check=False)
-    print(f"\nfrontrun, threads, naive: {(ran.stdout.splitlines() or ['did not run'])[-1]}")
+    command = [str(program), sys.executable, __file__, "--peer", "--seconds", str(seconds)]
+
+    def theirs() -> float:
+        ran = subprocess.run(command, capture_output=True, text=True, check=False)
+        if ran.returncode:
+            raise SystemExit(f"frontrun did not run: {ran.stderr[-500:]}")
+        return float(ran.stdout.splitlines()[-1])
+
+    plan = Plan.of("same", 2)
+    for on in ("greenlets", "threads", "processes"):
+        with stage(loader.load("naive"), plan, Setting(on=on)) as (site, crew):
+            ours = functools.partial(_searched, crew, site, plan, seconds / TURNS, time.perf_counter)
+            rates = in_turn(TURNS, ours, theirs)
+        print(f"{on:<10} {spread(rates[0], 0)}/s, {spread(ratios(*rates), 1)} times frontrun's")
+    print(f"frontrun, threads, naive: {spread(rates[1], 1)}/s")
 
 
-def _peer(seconds: float) -> None:
-    import frontrun  # type: ignore[import-not-found, unused-ignore]
+def _peer(seconds: float) -> float:
+    import frontrun  # type: ignore[import-not-found, import-untyped, unused-ignore]
 
     receiver = loader.load("naive")
     site = Site(receiver, Settings("wal", "off", 5.0))
@@ -214,7 +246,7 @@ def _peer(seconds: float) -> None:
     )
     took = time.perf_counter() - start
     site.close()
-    print(f"{runs} schedules in {took:.1f} s, {runs / took:,.1f}/s")
+    return runs / took
 
 
 if __name__ == "__main__":

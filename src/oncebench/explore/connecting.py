@@ -7,7 +7,6 @@ import functools
 import os
 import sqlite3
 import threading
-import weakref
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -52,7 +51,7 @@ def connect_stepped(database: Any, *arguments: Any, **named: Any) -> Any:
     patient = named.pop("timeout", 5.0) > 0
     base = named.pop("factory", sqlite3.Connection)
     db = _connect(database, timeout=0, factory=stepped(base), **named)
-    db.patient, db.store, db.owner, db.thread, db.readers = patient, place, gate, thread, weakref.WeakSet()
+    db.patient, db.store, db.owner, db.thread, db.readers = patient, place, gate, thread, set()
     follow(db)
     gate.opened(db)
     return db

@@ -138,13 +138,16 @@ class Gate:
             raise Killed
         if self.store in opened_by_strangers:
             self._refusal = NOBODYS_THREAD
-        if not self._parking.acquire(blocking=False):
+        if self.alone:
+            command = self._park(self.objection or event)
+        elif self._parking.acquire(blocking=False):
+            try:
+                command = self._park(self.objection or event)
+            finally:
+                self._parking.release()
+        else:
             self._refusal = ONE_AT_A_TIME
             raise Killed
-        try:
-            command = self._park(self.objection or event)
-        finally:
-            self._parking.release()
         if command == DIE:
             self.dead = True
             raise Killed
@@ -194,9 +197,16 @@ class Gate:
         return [db for known in self.connections if (db := known()) is not None]
 
     def _holding(self) -> int:
-        return sum([db.holds for db in self.opened_ones()])
+        held = 0
+        for known in self.connections:
+            db = known()
+            if db is not None and db.holds:
+                held += 1
+        return held
 
     def _told(self) -> tuple[str, ...]:
+        if not self._seen:
+            return ()
         seen, self._seen = self._seen, []
         return tuple([_as_text(result) for result in seen])
 

@@ -24,9 +24,11 @@ class Log:
     _begun: dict[int, tuple[int, int, str, int, int]] = field(default_factory=dict)
     _answers: dict[int, tuple[Outcome, str, bool]] = field(default_factory=dict)
     _committed: list[tuple[int, int]] = field(default_factory=list)
+    _known: list[int] | None = None
 
     def begin(self, call: int, worker: int, id: str, qty: int, delivery: int) -> None:
         """A call begins."""
+        self._known = None
         self._begun[call] = len(self.ended), worker, id, qty, delivery
         self.order |= {(call, frozenset(self.ended))}
 
@@ -42,6 +44,7 @@ class Log:
     def committed(self, rows: int) -> None:
         """So many rows of the witness are committed now."""
         if rows != (self._committed[-1][0] if self._committed else 0):
+            self._known = None
             self._committed.append((rows, len(self.ended)))
 
     @property
@@ -89,14 +92,16 @@ class Log:
         """With the times at which the witness's rows were committed."""
         if reading.witness is None:
             return reading
-        levels = self._levels()
+        levels, end = self._levels(), self.end_of_time
         rows = []
         for nth, (event, amount, call, _, id) in enumerate(reading.witness):
             count = next((count for rows, count in self._committed if nth < rows), None)
-            time = self.end_of_time + 1 if count is None else 2 * levels.index(count) + 1
+            time = end + 1 if count is None else 2 * levels.index(count) + 1
             rows.append((event, amount, call, time, id))
         return Reading(reading.total, reading.inbox, tuple(rows))
 
     def _levels(self) -> list[int]:
-        begun = {count for count, *_ in self._begun.values()}
-        return sorted(begun | {count for _, count in self._committed})
+        if self._known is None:
+            begun = {count for count, *_ in self._begun.values()}
+            self._known = sorted(begun.union([count for _, count in self._committed]))
+        return self._known

@@ -39,13 +39,7 @@ class Play:
     """
 
     def __init__(
-        self,
-        crew: Crew,
-        site: Site,
-        plan: Plan,
-        views: Views,
-        recording: bool = False,
-        keyed: bool = False,
+        self, crew: Crew, site: Site, plan: Plan, views: Views, recording: bool = False, keyed: bool = False
     ) -> None:
         """Make the store new and hand out the deliveries.
 
@@ -71,6 +65,7 @@ class Play:
             crew.clock.offset = 0.0
         self._commits = 0
         self._uncounted = False
+        self._found_able: list[Seat] | None = None
         self._content = views.number("content", "as new")
         self._before = site.renew(crew.disconnect)
         self._seats = [Seat(n, letter(n), -1, Status.DONE) for n in range(plan.workers)]
@@ -87,13 +82,13 @@ class Play:
         while not able and self._asleep():
             self._wait_for_a_sleeper()
             able = self._able()
-        if not able:
-            return []
         names = [seat.name for seat in able]
         last = self.schedule[-1][0] if self.schedule else ""
-        if last in names:
+        if last in names[1:]:
             names.remove(last)
             names.insert(0, last)
+        if not names:
+            return []
         if self._deaths < self._plan.deaths:
             names += [f"{seat.name}!" for seat in self._seats if seat.is_in_a_call]
         if self._jumps < self._plan.jumps and any(seat.is_in_a_call for seat in self._seats):
@@ -112,21 +107,21 @@ class Play:
         """Why a move cannot be made now, in words."""
         if move == TICK:
             return "nobody is in a call, or the clock was put forward already"
-        return self._seat(move).why_not(move)
+        return self._site.plain(self._seat(move).why_not(move))
 
     def unfinished(self) -> str:
         """Who has not come to an end, in words."""
-        return " and ".join(str(seat) for seat in self._seats if seat.status is not Status.DONE)
+        left = " and ".join(str(seat) for seat in self._seats if seat.status is not Status.DONE)
+        return self._site.plain(left)
 
     def _able(self) -> list[Seat]:
-        able = [
-            seat
-            for seat in self._seats
-            if seat.status in (Status.IDLE, Status.PARKED) or (seat.status is Status.WAITING and seat.retry)
-        ]
-        if able:
-            return [seat for seat in able if seat.refusals < MOST_REFUSALS] or able
-        return [self._seats[number] for number in self._queue()[:1]]  # everybody waits: a timeout passes
+        """Asked twice between two moves: before one is picked, and for what it costs."""
+        if self._found_able is None:
+            able = [seat for seat in self._seats if seat.can_go_on]
+            able = [seat for seat in able if seat.refusals < MOST_REFUSALS] or able
+            # If everybody waits, a timeout passes.
+            self._found_able = able or [self._seats[number] for number in self._queue()[:1]]
+        return self._found_able
 
     def _asleep(self) -> list[Seat]:
         return [seat for seat in self._seats if seat.status is Status.ASLEEP]
@@ -156,6 +151,7 @@ class Play:
         if seat.status in (Status.DONE, Status.ASLEEP) or (len(move) > 1 and not seat.is_in_a_call):
             raise Diverged(self.why_not(move))
         cost = self.costs(move)
+        self._found_able = None
         if len(move) > 1:
             self._kill(seat)
         elif not self._go(seat):
@@ -230,7 +226,6 @@ class Play:
 
     def _take(self, seat: Seat, event: Event) -> None:
         """Note why a worker came back, and what it has seen since it was moved."""
-        plain = self._site.plain
         if event.seen:
             seat.code = refusal(event.seen)
             seat.refusals = seat.refusals + 1 if seat.code else 0
@@ -240,7 +235,7 @@ class Play:
             seat.status, seat.retry, seat.waiting_since = Status.WAITING, False, len(self.schedule)
         elif event.kind == "step":
             seat.status = Status.PARKED
-            seat.statement, seat.parameters = plain(event.what), plain(event.parameters)
+            seat.statement, seat.parameters = event.what, event.parameters
         else:
             self._count_commits()
             self._log.end(seat.call, Outcome(event.outcome), event.what, event.left_open)
@@ -267,7 +262,7 @@ class Play:
 
     def _wait_for_a_sleeper(self) -> None:
         """Nobody else can move."""
-        asleep = self._asleep()
+        asleep, self._found_able = self._asleep(), None
         for seat in asleep:
             self._look_again(seat, self._crew.patience / len(asleep))
         if len(self._asleep()) == len(asleep):
@@ -290,7 +285,8 @@ class Play:
         row = self._plan.deliveries[seat.number][seat.delivered :]
         seat.status = Status.IDLE if row else Status.DONE
         if row:
-            seat.view = self._views.number(seat.view, "call", row[0].id, row[0].qty)
+            if self._keyed:
+                seat.view = self._views.number(seat.view, "call", row[0].id, row[0].qty)
             if anew:
                 token = self._site.token
                 calls = [(d.id + token, d.qty, seat.call + nth) for nth, d in enumerate(row)]
@@ -377,20 +373,21 @@ class Play:
         """End what is open, read, redeliver what was not answered, read again."""
         self._count_commits()
         self._crew.settle()
-        between = self._site.read()
-        operations = self._log.operations()
-        drained, stuck = drain(
-            self._crew, self._site.token, self._plan, operations, self._log.end_of_time + 2, self.schedule
-        )
-        after = self._site.read() if len(drained) > len(operations) else between
+        log, site = self._log, self._site
+        between = after = log.timed(site.read())
+        operations = log.operations()
+        now = log.end_of_time + 2
+        drained, stuck = drain(self._crew, site.token, self._plan, operations, now, self.schedule)
+        if len(drained) > len(operations):
+            after = log.timed(site.read())
         return Run(
             plan=self._plan,
             schedule=tuple(self.schedule),
             operations=operations,
             drained=drained,
             before=self._before,
-            between=self._log.timed(between),
-            after=self._log.timed(after),
+            between=between,
+            after=after,
             stuck=stuck,
             endless=tuple(n for n, operation in enumerate(operations) if operation.call in self._log.endless),
             deadlocks=self.deadlocks,

@@ -45,7 +45,8 @@ class Recorder:
         elif not self._writer:
             self._writer = seat.name
         lock = "write" if self._writer == seat.name else "open" if event.holding else ""
-        self.steps.append(Step(seat.name, statement, parameters, seen, status, answer, lock, self._look()))
+        asked = self._site.plain(statement), self._site.plain(parameters)
+        self.steps.append(Step(seat.name, *asked, seen, status, answer, lock, self._look()))
 
     def woke(self, seat: Seat, event: Event) -> None:
         """A worker came back that had waited outside SQLite: only now is known what its last step led to."""
@@ -73,4 +74,7 @@ class Recorder:
 
 def refusal(seen: Sequence[str]) -> str:
     """SQLite's name of the error among what a worker saw; empty if it saw none."""
-    return next((text.strip("'") for text in seen if text.startswith("'SQLITE_")), "")
+    for text in seen:
+        if text.startswith("'SQLITE_"):
+            return text.strip("'")
+    return ""

@@ -53,6 +53,12 @@ class Seat:
         return self.number << CALL_BITS | self.calls
 
     @property
+    def can_go_on(self) -> bool:
+        """Whether it has something to do, and is not known to wait in vain."""
+        status = self.status
+        return status is Status.PARKED or status is Status.IDLE or (status is Status.WAITING and self.retry)
+
+    @property
     def is_in_a_call(self) -> bool:
         """Whether it can be killed."""
         return self.status in (Status.PARKED, Status.WAITING)

@@ -65,14 +65,14 @@ class Stepped(sqlite3.Connection):
     """Of the worker that opened it."""
     thread: int | None
     """The only one that may use it; None if any may."""
-    readers: weakref.WeakSet[SteppedCursor]
+    readers: set[weakref.ref[SteppedCursor]]
     """Cursors not read to their end: each may hold a read lock."""
 
     @property
     def holds(self) -> bool:
         """Whether it may hold a lock: a transaction is open, or a cursor is still being read."""
         try:
-            return self.in_transaction or len(self.readers) > 0
+            return self.in_transaction or bool(self.readers)
         except sqlite3.ProgrammingError:  # closed
             return False
 
@@ -245,13 +245,15 @@ class SteppedCursor(sqlite3.Cursor):
     """A cursor whose statements are steps, and which tells the gate what its reader sees."""
 
     _changed_by_many: int | None = None
+    _reader: weakref.ref[SteppedCursor] | None = None
 
     def execute(self, sql: str, parameters: Any = (), /) -> Any:
         """One statement, after the BEGIN that the driver may add."""
         db: Any = self.connection
         _refuse_attach(sql)
         db.begin_for(sql)
-        self._changed_by_many = None
+        if self._changed_by_many is not None:
+            self._changed_by_many = None
         db.perform(sql, parameters, functools.partial(super().execute, sql, parameters))
         self._noted(db)
         _keep_ours(db, sql)
@@ -287,9 +289,13 @@ class SteppedCursor(sqlite3.Cursor):
         return self
 
     def _noted(self, db: Any) -> None:
-        if self.description is not None:
-            db.readers.add(self)
-        _saw(self.rowcount if self.description is None else ())
+        if self.description is None:
+            _saw(self.rowcount)
+        else:
+            if self._reader is None:
+                self._reader = weakref.ref(self, db.readers.discard)
+            db.readers.add(self._reader)
+            _saw(())
 
     @property
     def rowcount(self) -> int:
@@ -340,8 +346,9 @@ class SteppedCursor(sqlite3.Cursor):
         super().close()
 
     def _stop_reading(self) -> None:
-        db: Any = self.connection
-        db.readers.discard(self)
+        if self._reader is not None:
+            db: Any = self.connection
+            db.readers.discard(self._reader)
 
 
 @functools.cache
@@ -364,6 +371,8 @@ def _stepped_cursor(base: Any) -> Any:
 
 def _autocommit(db: sqlite3.Connection) -> bool | None:
     """The `autocommit` attribute of Python 3.12; None for the legacy transaction control."""
+    if _AUTOCOMMIT is None:
+        return None
     mode = getattr(db, "autocommit", None)
     return mode if isinstance(mode, bool) else None
 
@@ -388,8 +397,7 @@ def _keep_ours(db: Stepped, sql: str) -> None:
 
 
 def _refuse_attach(sql: str) -> None:
-    gate = gate_of_caller.get()
-    if gate is not None and first_word(sql) == "ATTACH":
+    if first_word(sql) == "ATTACH" and (gate := gate_of_caller.get()) is not None:
         gate.refuse(f"it attaches a second database with {sql!r}: {ONE_FILE}")
 
 

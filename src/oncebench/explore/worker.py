@@ -87,8 +87,9 @@ def end_transactions(gate: Gate, db: Any) -> None:
 def end_all(gate: Gate) -> None:
     """End whatever a worker has open that is gone, without a step: nobody reads its cursors to their end."""
     for db in gate.opened_ones():
-        for cursor in list(db.readers):
-            SteppedCursor.close(cursor)
+        for cursor in [reader() for reader in list(db.readers)]:
+            if cursor is not None:
+                SteppedCursor.close(cursor)
         _roll_back(db)
 
 
