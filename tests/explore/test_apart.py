@@ -21,6 +21,9 @@ def interrupts(db, id, qty):
 def ends(db, id, qty):
     os._exit(3)
 
+def is_killed(db, id, qty):
+    os.kill(os.getpid(), 9)
+
 def waits(db, id, qty):
     threading.Event().wait()
 """
@@ -57,12 +60,23 @@ def test_what_it_prints_is_not_heard(mine: str, capfd: pytest.CaptureFixture[str
     assert capfd.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize(("name", "why"), [("interrupts", "KeyboardInterrupt"), ("ends", "ended")])
-def test_one_that_ends_the_process_ends_the_childs(mine: str, name: str, why: str) -> None:
+def test_one_that_ends_the_process_is_told_of_it(mine: str) -> None:
     """Unknown, with the reason."""
-    found, _ = explored(mine + name)
+    found, _ = explored(mine + "ends")
     assert found.verdict == "unknown"
-    assert why in found.because[0]
+    assert "it ends its process with os._exit(3)" in found.because[0]
+
+
+def test_one_that_goes_down_with_its_process_leaves_a_reason(mine: str) -> None:
+    """What is found until then is kept."""
+    found, _ = explored(mine + "is_killed")
+    assert found.verdict == "unknown"
+    assert "ended before its first part was done" in found.because[0]
+
+
+def test_one_that_raises_keyboard_interrupt_is_broken(mine: str) -> None:
+    """It is an answer of the receiver's like any other exception, and never the right one."""
+    assert explored(mine + "interrupts")[0].verdict == "broken"
 
 
 def test_one_that_does_not_come_back_is_given_up(mine: str) -> None:

@@ -140,6 +140,7 @@ def explore(
 
 def _explore_all(run: ExploreRun, receivers: Sequence[Receiver], plans: Sequence[Plan], quiet: bool) -> bool:
     """Each receiver in turn, added to the run; returns whether Ctrl-C ended it."""
+    from oncebench.explore.terminal import unheard
     from oncebench.report.progress import Progress
     from oncebench.testing.exploration import Exploration
     from oncebench.testing.exploring import declared
@@ -148,7 +149,7 @@ def _explore_all(run: ExploreRun, receivers: Sequence[Receiver], plans: Sequence
     for receiver in receivers:
         found = Exploration(receiver.name, declared(receiver), run.seed)
         try:
-            with Progress(not quiet).of(f"explore {receiver.name}", "parts") as report:
+            with unheard(), Progress(not quiet).of(f"explore {receiver.name}", "parts") as report:
                 _explore(run.settings, receiver, plans, found, report)
         except KeyboardInterrupt:
             cut = in_saved_form(found)

@@ -35,6 +35,7 @@ def replay(
     from oncebench.cli.values import one_of
     from oncebench.explore.plan import TICK, Plan, moves
     from oncebench.explore.strategies import play_told
+    from oncebench.explore.terminal import unheard
     from oncebench.testing.exploration import Setting
     from oncebench.testing.exploring import play, taken
 
@@ -50,7 +51,8 @@ def replay(
     told = moves(schedule, plan.workers)
     plan = replace(plan, clocked=on != "processes", jumps=told.count(TICK))
     setting = Setting(journal, locks, on)  # type: ignore[arg-type]
-    run, findings = play(receiver, plan, lambda at: play_told(at, told), setting, recording=True)
+    with unheard():
+        run, findings = play(receiver, plan, lambda at: play_told(at, told), setting, recording=True)
     if json:
         import msgspec
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Sequence
 
 from oncebench.explore.clock import JUMP
@@ -9,6 +10,7 @@ from oncebench.explore.crew import Crew
 from oncebench.explore.gate import GO
 from oncebench.explore.plan import Plan
 from oncebench.explore.run import Unexplorable
+from oncebench.explore.site import Site
 from oncebench.messages import CALL_BITS, Operation, Outcome
 
 MOST_TRIES = 3
@@ -16,13 +18,13 @@ MOST_TRIES = 3
 
 
 def drain(
-    crew: Crew, token: str, plan: Plan, operations: Sequence[Operation], now: int, schedule: Sequence[str]
+    crew: Crew, site: Site, plan: Plan, operations: Sequence[Operation], now: int, schedule: Sequence[str]
 ) -> tuple[tuple[Operation, ...], tuple[int, ...]]:
     """Deliver again what was not answered.
 
     Args:
         crew: Its first worker does it.
-        token: As `Site.token`.
+        site: The store.
         plan: What was delivered.
         operations: What became of it.
         now: The time of the first redelivery.
@@ -43,7 +45,9 @@ def drain(
             call = publisher << CALL_BITS | nth * MOST_TRIES + attempt
             if crew.clock is not None:  # a claim on it may have to end first
                 crew.clock.offset += JUMP
-            crew.begin(0, [(id + token, qty, call)], live=False)
+            if attempt == MOST_TRIES - 1 and drained[-1].outcome is Outcome.LOCKED:
+                _leave_alone(crew, site)
+            crew.begin(0, [(id + site.token, qty, call)], live=False)
             event = crew.resume(0, GO)
             if event.kind == "asleep":
                 event = crew.look_again(0, crew.patience) or event
@@ -63,4 +67,12 @@ def drain(
                 break
         else:
             stuck.append(len(drained) - 1)
+    site.come_back()
     return tuple(drained), tuple(stuck)
+
+
+def _leave_alone(crew: Crew, site: Site) -> None:
+    """Close all connections: even an idle one is in the way of who wants the whole file to itself."""
+    crew.disconnect()
+    site.step_aside()
+    gc.collect(1)  # SQLite closes a file when its last cursor is gone, and an exception may keep one

@@ -63,6 +63,10 @@ class Killed(BaseException):
     """The worker dies here; nothing it does afterwards reaches the database."""
 
 
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C, and not what a receiver raised."""
+
+
 class Gate:
     """Where one worker parks: its own thread, or one that it started, as an async driver does.
 

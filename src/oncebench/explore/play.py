@@ -377,7 +377,7 @@ class Play:
         between = after = log.timed(site.read())
         operations = log.operations()
         now = log.end_of_time + 2
-        drained, stuck = drain(self._crew, site.token, self._plan, operations, now, self.schedule)
+        drained, stuck = drain(self._crew, site, self._plan, operations, now, self.schedule)
         if len(drained) > len(operations):
             after = log.timed(site.read())
         return Run(

@@ -13,8 +13,9 @@ from typing import Any
 
 from oncebench.messages import State, Witness
 from oncebench.receivers.loader import Receiver
+from oncebench.stores import witness
 from oncebench.stores.folder import Folder
-from oncebench.stores.sqlite import Settings
+from oncebench.stores.sqlite import Settings, Unreadable
 
 _SIDE_FILES = ("", "-journal", "-wal", "-shm")
 _FAST = Path("/dev/shm")  # locks there are the kernel's, as on a disk; only the wait for the disk is gone
@@ -87,6 +88,8 @@ class Site:
         self.path = self._folder.path / "store.db"
         self.token = ""
         self._clean = self._seen = -1
+        self._aside = False
+        self._renewable = True
         self._ours = receiver.own_setup is None and receiver.own_observe is None
         try:
             receiver.setup(self.path, settings, watched=True)
@@ -110,7 +113,7 @@ class Site:
             disconnect: Closes all workers' connections; called if the file itself must be replaced.
         """
         self.token = f"@{next(_tokens)}"
-        if not self._ours or self._schema_version() != self._schema:
+        if not self._is_as_made():
             self._observer.close()
             disconnect()
             for suffix in _SIDE_FILES:
@@ -126,19 +129,43 @@ class Site:
         self._clean = self._seen = self._commits()
         return _EMPTY if self._ours else self.read()
 
+    def _is_as_made(self) -> bool:
+        """Whether the store differs from a new one by rows alone."""
+        if not self._ours or not self._renewable:
+            return False
+        try:
+            return self._schema_version() == self._schema and self._is_in_wal_mode() == self.is_wal
+        except sqlite3.Error:
+            return False
+
+    def step_aside(self) -> None:
+        """Close the bench's own connection until it is read again: also an idle one is in somebody's way."""
+        self._observer.close()
+        self._aside = True
+
+    def come_back(self) -> None:
+        """Open it again, if it was closed."""
+        if self._aside:
+            self._open()
+            self._aside = self._renewable = False
+
     def read(self) -> Reading:
         """What the receiver left.
 
         Raises:
             oncebench.stores.sqlite.Unreadable: It cannot be read.
+            sqlite3.Error: The same.
         """
         if not self._ours:
             state = self.receiver.observe(self.path)
             inbox = tuple(sorted((self.plain(id), qty) for id, qty in state.inbox))
             return Reading(state.total, inbox, None)
+        if self._file() != self._made:
+            raise Unreadable(f"the store {self.path.name} is gone: somebody has removed or replaced it")
         query = self._observer.execute
         totals = query("SELECT total FROM stock").fetchall()
         rows = query("SELECT id, qty FROM inbox ORDER BY id").fetchall()
+        watched = self._schema_version() == self._schema or witness.is_whole(self._observer)
         seen = query(
             f"SELECT event, amount, coalesce(call, -1), 0, id FROM {WITNESS} ORDER BY seq"
         ).fetchall()
@@ -151,7 +178,9 @@ class Site:
                     (event, amount or 0, call, at, id and self.plain(id))
                     for event, amount, call, at, id in seen
                 ]
-            ),
+            )
+            if watched
+            else None,
         )
 
     def plain(self, text: object) -> str:
@@ -210,7 +239,9 @@ class Site:
     def _open(self) -> None:
         self._observer = sqlite3.connect(self.path, isolation_level=None, timeout=0)
         self._observer.execute("PRAGMA synchronous = off")
-        self.is_wal = self._observer.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+        self._renewable = True
+        self._made = self._file()
+        self.is_wal = self._is_in_wal_mode()
         self._schema = self._schema_version()
         self._list_tables()
         self._clean = self._seen = self._commits()
@@ -219,6 +250,16 @@ class Site:
         """A number that changes with each commit of another connection."""
         (version,) = self._observer.execute("PRAGMA data_version").fetchone()
         return int(version)
+
+    def _file(self) -> int:
+        """The number of the file that is there now; 0 for none."""
+        try:
+            return self.path.stat().st_ino
+        except FileNotFoundError:
+            return 0
+
+    def _is_in_wal_mode(self) -> bool:
+        return bool(self._observer.execute("PRAGMA journal_mode").fetchone() == ("wal",))
 
     def _schema_version(self) -> int:
         (version,) = self._observer.execute("PRAGMA schema_version").fetchone()

@@ -16,12 +16,13 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
 from oncebench.explore.clocks import PYTHONS
 from oncebench.explore.connecting import connect_stepped, explored
 from oncebench.explore.gate import gate_of_caller
 from oncebench.explore.pulse import NOT_THEIRS, frames, place
+from oncebench.explore.terminal import interrupts_known
 
 ONE_PROCESS = "explore moves one process for each worker at the most, so call SQLite in the process it is in"
 SLEPT = "slept "
@@ -31,7 +32,7 @@ _LOCKS = (fcntl.F_SETLK, fcntl.F_SETLKW)
 _OURS = str(Path(__file__).parents[1])
 _RECEIVERS = f"{_OURS}{os.sep}receivers"
 
-_fork, _sleep = os.fork, time.sleep
+_fork, _sleep, _exit = os.fork, time.sleep, os._exit
 
 
 @functools.wraps(_fork)
@@ -40,6 +41,14 @@ def _no_fork() -> int:
     if gate is not None:
         gate.refuse(f"it forks: {ONE_PROCESS}")
     return _fork()
+
+
+@functools.wraps(_exit)
+def _no_exit(status: int) -> NoReturn:
+    gate = gate_of_caller.get()
+    if gate is not None:
+        gate.refuse(f"it ends its process with os._exit({status!r}), which explores: race it, or kill it")
+    _exit(status)
 
 
 @functools.wraps(_sleep)
@@ -69,6 +78,7 @@ def _locked_by_process(real: Any, asks: Callable[..., bool]) -> Any:
 
 _STANDS_FOR: dict[Any, Any] = {
     os.fork: _no_fork,
+    os._exit: _no_exit,
     time.sleep: _no_sleep,
     os.lockf: _locked_by_process(os.lockf, lambda *_: True),
     fcntl.lockf: _locked_by_process(fcntl.lockf, lambda *_: True),
@@ -105,7 +115,7 @@ def surroundings(store: str) -> Iterator[None]:
                 if other is not None:
                     setattr(module, name, other)
                     changed.append((module, name, real))
-        with explored(store):
+        with explored(store), interrupts_known():
             yield
     finally:
         for module, name, real in changed:

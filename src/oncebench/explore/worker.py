@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Any
 
-from oncebench.explore.gate import Gate, Killed, gate_of_caller
+from oncebench.explore.gate import Gate, Interrupted, Killed, gate_of_caller
 from oncebench.explore.stepping import Stepped, SteppedCursor
 from oncebench.messages import Outcome
 from oncebench.race.failures import classify
@@ -54,7 +54,7 @@ def deliver(gate: Gate, receiver: Receiver, db: Any, calls: Sequence[Call], live
                 outcome = Outcome.DUPLICATE
             elif answered is not True:
                 outcome, detail = Outcome.ERROR, f"returned {type(answered).__name__}"
-        except (Killed, KeyboardInterrupt):
+        except (Killed, Interrupted):
             raise
         except receiver.conflict:
             outcome = Outcome.CONFLICT

@@ -180,6 +180,7 @@ class _Coordinator:
         self._seen = 0  # rows of the witness
         self._began = 0.0
         self._until = 0
+        self._watched_at_first = False
         self._began_in: dict[int, int] = {}  # the phase in which the present life of a worker began
 
     def run(self) -> Race:
@@ -214,6 +215,8 @@ class _Coordinator:
                 race.cut = late and reading.handed_over(race.history) < planned - warm_up * len(counts)
                 race.between = self._observe()
                 self._drain(crew)
+                if self._watched_at_first and race.after is not None and race.after.witness is None:
+                    race.notes.append("the receiver took away the witness's triggers: sums alone decide")
                 for member in beside:
                     if member.process.poll() is not None:
                         race.notes.append("what runs beside the workers ended before them")
@@ -241,6 +244,7 @@ class _Coordinator:
         self._gates += 1
         if self._gates <= 2:
             self._race.before = before = self._observe()
+            self._watched_at_first |= before.witness is not None
             self._seen += len(before.witness.event) if before.witness is not None else 0
             self._began = time.monotonic()
 

@@ -16,6 +16,8 @@ Synchronous = Literal["full", "normal", "off"]
 APPLICATION_ID = 0x4F4E4345  # "ONCE", so that we know a file as ours: https://sqlite.org/pragma.html
 SETUP_TIMEOUT = 30.0
 """Seconds to wait for a lock while a connection is set up: never a delivery, so never tallied."""
+READ_TIMEOUT = 10.0
+"""Seconds to wait for a lock when the store is read: nobody is in a call then, so nobody should hold one."""
 
 SCHEMA = """
 CREATE TABLE inbox(id TEXT PRIMARY KEY, qty INTEGER NOT NULL);
@@ -165,12 +167,12 @@ def read_state(path: Path, after: int = 0) -> State:
         after: Leave out what the witness saw up to this row.
 
     Raises:
-        Unreadable: The file is corrupt, gone, or no store.
+        Unreadable: The file is corrupt, gone, kept locked, or no store.
     """
     if not path.exists():
-        raise Unreadable(f"the store {path.name} is gone")
+        raise Unreadable(f"the store {path.name} is gone: somebody has removed or renamed it")
     try:
-        db = sqlite3.connect(path, isolation_level=None, timeout=SETUP_TIMEOUT)
+        db = sqlite3.connect(path, isolation_level=None, timeout=READ_TIMEOUT)
         try:
             db.execute("BEGIN")
             damage = db.execute("PRAGMA integrity_check(1)").fetchone()[0]
@@ -189,7 +191,26 @@ def read_state(path: Path, after: int = 0) -> State:
         finally:
             db.close()
     except sqlite3.Error as error:
-        raise Unreadable(f"the store cannot be read: {error}") from error
+        raise unreadable(error) from error
+
+
+def unreadable(error: sqlite3.Error) -> Unreadable:
+    """What it means that an independent connection cannot read the store while nobody is in a call."""
+    why = str(error)
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        why += (
+            ", although no call is under way: somebody keeps it to himself, by a transaction that was left "
+            "open or by PRAGMA locking_mode = EXCLUSIVE, and nobody else can work"
+        )
+    elif code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+        why += ": the file was damaged while the receiver ran"
+    elif why.startswith("no such "):
+        why += (
+            ": the receiver changed the schema that it was given; one with a schema of its own has a setup() "
+            "and an observe()"
+        )
+    return Unreadable(f"the store cannot be read: {why}")
 
 
 def _quoted(path: Path) -> str:

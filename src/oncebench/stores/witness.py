@@ -16,6 +16,7 @@ to the total is the sum after it less the sum before it.
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import time
 
@@ -44,6 +45,8 @@ WHEN new.id IS NOT old.id OR new.qty IS NOT old.qty BEGIN
     INSERT INTO oncebench_witness(event, id, amount) VALUES ({Event.RECORDED}, new.id, new.qty); END;
 """
 
+_TRIGGERS = frozenset(re.findall(r"CREATE TRIGGER (\w+) \w+ \w+ ON (\w+)", SCHEMA))
+"""Each with its table."""
 _CHANGES_PER_ROW = 2  # the row itself, and the call filled in
 
 
@@ -88,11 +91,17 @@ def is_present(db: sqlite3.Connection) -> bool:
     return bool(found[0])
 
 
+def is_whole(db: sqlite3.Connection) -> bool:
+    """Whether all its triggers are where they were put: else it has not seen everything."""
+    found = db.execute("SELECT name, tbl_name FROM sqlite_master WHERE type = 'trigger'").fetchall()
+    return set(found) >= _TRIGGERS
+
+
 def read(db: sqlite3.Connection, after: int = 0) -> Witness | None:
-    """All rows after a number, as columns; None where the store has no witness."""
+    """All rows after a number, as columns; None where the store has no witness, or no whole one any more."""
     import numpy as np
 
-    if not is_present(db):
+    if not is_whole(db):
         return None
     rows = db.execute(
         "SELECT event, amount, coalesce(call, -1), coalesce(at, 0), id FROM oncebench_witness "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import sqlite3
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -27,7 +28,7 @@ from oncebench.explore.views import Views
 from oncebench.messages import BadInput, History, Outcome
 from oncebench.receivers import loader
 from oncebench.receivers.loader import Receiver
-from oncebench.stores.sqlite import Journal, Settings, Unreadable
+from oncebench.stores.sqlite import Journal, Settings, Unreadable, unreadable
 from oncebench.testing.exploration import (
     JOURNALS,
     LOCKS,
@@ -157,8 +158,10 @@ def play(
     try:
         with stage(code, plan, setting) as (site, crew):
             run = pick(Play(crew, site, plan, Views(), recording))
-    except Unexplorable as stop:
+    except (Unexplorable, Unreadable) as stop:
         raise BadInput(f"{code.name} cannot be replayed: {stop}") from stop
+    except sqlite3.Error as stop:
+        raise BadInput(f"{code.name} cannot be replayed: {unreadable(stop)}") from stop
     except NeedsOthers as stop:
         return play(code, plan, pick, replace(setting, on=stop.on), recording)
     return run, judge(run)
@@ -315,7 +318,9 @@ def _searched(code: Receiver, plan: Plan, setting: Setting, how: _How) -> Part:
     except Diverged as stop:
         part.because.append(f"it does not do the same on the same schedule: {stop}")
     except Unreadable as stop:
-        part.because.append(f"the store could not be read: {stop}")
+        part.because.append(str(stop))
+    except sqlite3.Error as stop:
+        part.because.append(str(unreadable(stop)))
     return part
 
 
@@ -341,7 +346,7 @@ def _write_down(part: Part, crew: Crew, site: Site) -> bool:
         try:
             told = failure.run.schedule
             again = play_told(Play(crew, site, part.plan, Views(), recording=True), told)
-        except (BadInput, Unexplorable, Diverged):
+        except (BadInput, Unexplorable, Diverged, Unreadable, sqlite3.Error):
             return False
         if failure.kind not in judge(again).counts:
             return False
