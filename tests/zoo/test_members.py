@@ -22,7 +22,7 @@ from oncebench.workload import Workload
 
 CASES = [variant for name, variant in VARIANTS.items() if name not in LESSON]
 ONLY_IN_ROLLBACK_MODE = {"commit_refused"}
-SLOW = {"statement_again", "transaction_again", "forked", "forked_first", "lease", "lease_fenced"}
+SLOW = {"statement_again", "forked", "forked_first", "lease", "lease_fenced"}
 """Explored elsewhere or not at all: they spin, fork, or go by the clock."""
 LOCKS_THE_PROCESS = {"process_lock", "one_at_a_time"}
 """Explored on threads, which is slower by far: less of it."""

@@ -168,7 +168,10 @@ VARIANTS = {
             ("double_apply",), ("double_apply",), (*DOUBLED, "ghost_apply"), also=BESIDE,
             case="C05", repaired="immediate",
         ),
-        Variant("lease", "broken", ("double_apply",), also=BESIDE, case="C06", repaired="lease_fenced"),
+        Variant(
+            "lease", "broken", ("double_apply",),
+            explore_kinds=DOUBLED, also=BESIDE, case="C06", repaired="lease_fenced",
+        ),
         Variant("lease_fenced", "sound", case="C06"),
         Variant(
             "one_inbox", "broken",
