@@ -117,7 +117,7 @@ def checked(
     module = sys.modules["oncebench.cli.check"]
 
     def run(target: str, json: bool = False, **constants: object) -> tuple[int, str, CheckRun]:
-        for name, value in {"IDS": 24, "KILLS": 3, **constants}.items():
+        for name, value in {"IDS": 12, "KILLS": 2, **constants}.items():
             monkeypatch.setattr(module, name, value)
         with pytest.raises(typer.Exit) as stop:
             check(target, "60s", 7, tmp_path / "results", json=json, quiet=True)

@@ -58,7 +58,7 @@ def broken_at(result: VariantResult) -> set[tuple[str, str, int, str]]:
     return {(p.signal, p.delivery, p.number, p.statement) for p in result.points if p.verdict == "broken"}
 
 
-IN_BOTH = ("group", "upsert", "memory", "id_first", "stock_first", "ack_early")
+IN_BOTH = ("group", "id_first", "ack_early")
 """Each kill costs an interpreter; `results/reference-crash` has all variants in both journal modes."""
 
 
