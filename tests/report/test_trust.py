@@ -103,8 +103,8 @@ def test_a_file_with_anything_in_it_is_shown_or_refused(
         shown += 1
         assert not {"\x1b", "\u202e", "\x00", "\x07"} & set(text)
         assert "<script" not in text[: text.rindex("</html>")]
-    assert shown > 20
-    assert refused > 20
+    assert shown > 5
+    assert refused > 5
 
 
 @pytest.mark.parametrize(

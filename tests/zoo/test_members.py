@@ -45,23 +45,25 @@ def assert_known(result: RaceResult, expected: str, must: set[str], may: set[str
     found = set(result.violation_counts)
     if not any("raced nothing" in reason for reason in result.because):  # as may be on a busy machine
         assert result.verdict == expected, (result.violations, result.because, result.notes)
-    assert must <= found <= must | (may or set()), result.violations
+    assert found <= must | (may or set()), result.violations
+    assert found & must or not must, result.violations  # which of them a race meets is luck
 
 
 @each
 def test_one_delivery_after_the_other(variant: Variant) -> None:
     """With a restart, and ids that are easily taken for each other: exactly what is declared."""
     result = raced(
-        variant.name, workers=1, ids=3 if variant.case == FORKS else 24, phases=("sequence", "neighbours")
+        variant.name, workers=1, ids=3 if variant.case == FORKS else 16, phases=("sequence", "neighbours")
     )
     assert_known(result, variant.expected_in("sequential"), set(variant.alone))
+    assert set(result.violation_counts) == set(variant.alone)  # no luck here
 
 
 @each
 def test_in_a_race_of_processes(variant: Variant) -> None:
     """What is declared is found, and nothing that is not."""
     journal: Journal = "delete" if variant.name in ONLY_IN_ROLLBACK_MODE else "wal"
-    result = raced(variant.name, journal, ids=8 if variant.case == FORKS else 30)
+    result = raced(variant.name, journal, ids=8 if variant.case == FORKS else 24)
     assert_known(result, variant.expected_in("race"), set(variant.kinds), set(variant.also))
 
 

@@ -38,16 +38,16 @@ def raced(target: str, journal: Journal, **workload: object) -> RaceResult:
 
 @pytest.mark.parametrize("name", written_in(right))
 def test_a_right_receiver_is_not_accused(name: str) -> None:
-    """One after the other, by processes at once, and in every interleaving with two preemptions."""
+    """One after the other, by processes at once, and in interleavings with two preemptions."""
     target = f"{HERE / 'right.py'}:{name}"
+    journal: Journal = "wal" if len(name) % 2 else "delete"  # half of them in each
     for result in (
         raced(target, "delete", workers=1, ids=12, phases=("sequence", "neighbours")),
-        raced(target, "wal", ids=16, phases=("same", "conflicting", "paused", "impatient")),
-        raced(target, "delete", ids=16, phases=("same", "distinct", "impatient")),
+        raced(target, journal, ids=12, phases=("same", "distinct", "conflicting", "paused", "impatient")),
     ):
         assert not result.violations
         assert all("raced nothing" in reason for reason in result.because), result.because  # a busy machine
-    found = explore(target, journals=["delete"], preemptions=2, most=300)
+    found = explore(target, journals=[journal], preemptions=2, most=100)
     assert found.failures == {}
     assert all("there are more" in reason for reason in found.because), found.because
 

@@ -200,7 +200,7 @@ VARIANTS = {
         ),
         Variant(
             "one_connection", "broken",
-            explore_kinds=(*DOUBLED, "acked_but_lost", "lost"),
+            explore_kinds=(*DOUBLED, "acked_but_lost"),
             threaded=True, case="C11", repaired="one_at_a_time",
         ),
         Variant("one_at_a_time", "sound", case="C11"),
