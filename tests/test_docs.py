@@ -94,6 +94,7 @@ def test_commands_of_a_page(path: Path, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = str(free.getsockname()[1])
     page = path.read_text(encoding="utf-8").replace("8080", port)
+    (tmp_path / "docs").symlink_to(ROOT / "docs")
     background = []
     try:
         for step in steps(page):
