@@ -118,7 +118,7 @@ def test_the_example_database_and_the_seed_work_under_xdist(pytester: pytest.Pyt
         from oncebench.testing import assert_schedule
         from oncebench.testing.strategies import plans, schedules
 
-        @settings(deadline=None, max_examples=200)
+        @settings(deadline=None, max_examples=100)
         @given(plans(quantities=1), schedules(steps=12))
         def test_naive(plan, choose):
             assert_schedule("naive", plan, choose)
