@@ -26,8 +26,9 @@ IDS = [
 ]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    """Gone before other tests: while it is there, an event loop runs on the main thread."""
     yield from started()
 
 
