@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from oncebench.messages import DEADLINE, BadInput
+from oncebench.cli.keeping import Kept
+from oncebench.messages import DEADLINE
 
 if TYPE_CHECKING:
     from oncebench.receivers.loader import Receiver
@@ -44,39 +45,18 @@ def check(
     from oncebench.receivers.loader import load
     from oncebench.report import checked as page
     from oncebench.results.checked import conclude
-    from oncebench.results.files import folder_for, save
     from oncebench.workload import Workload
 
     limit = seconds(time_limit, "--time-limit")
     Workload(seed)  # says what is wrong with it before anything is made
     receiver = load(target)
     run = _begun(receiver, seed, limit)
-    new = not out.exists()
-    folder = folder_for(out, [receiver.name])
-    unsaved: BadInput | None = None
-    interrupted = False
-    try:
+    with Kept(out, [receiver.name]) as kept:
         interrupted = _try_all(run, receiver, limit, quiet)
         conclude(run)
-        try:
-            save(run, folder)
-        except BadInput as error:  # say so when all is told: what was found is not lost with the disk
-            unsaved = error
-    finally:
-        if not any(folder.iterdir()):  # refused before anything was tried: leave no trace
-            folder.rmdir()
-            if new:
-                out.rmdir()
-    tell(
-        run,
-        lambda: page.render(run),
-        lambda: [page.verdict(run)],
-        folder if unsaved is None else None,
-        json,
-        quiet,
-    )
-    if unsaved is not None:
-        raise unsaved
+        kept.save(run)
+    tell(run, lambda: page.render(run), lambda: [page.verdict(run)], kept.place, json, quiet)
+    kept.complain()
     raise typer.Exit(exit_code([(run.verdict, run.expected_verdict)], interrupted))
 
 

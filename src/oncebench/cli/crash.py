@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from oncebench.cli.keeping import Kept
 from oncebench.messages import BadInput
 
 if TYPE_CHECKING:
@@ -55,7 +56,6 @@ def crash(
     from oncebench.cli.telling import exit_code
     from oncebench.cli.values import one_of, seconds
     from oncebench.receivers.loader import load
-    from oncebench.results.files import folder_for, save
     from oncebench.stores.sqlite import Settings
 
     journals = one_of(journal or list(JOURNALS), JOURNALS, "--journal")
@@ -75,24 +75,12 @@ def crash(
     heir = load(successor) if successor is not None else None
     if heir is not None and any(receiver.mixed for receiver in receivers):
         raise BadInput("old+new names the successor already: leave --successor out")
-    new = not out.exists()
-    folder = folder_for(out, [receiver.name for receiver in receivers])
-    result = empty_result(receivers, heir, settings, limit, seed, signals)
-    unsaved: BadInput | None = None
-    try:
+    with Kept(out, [receiver.name for receiver in receivers]) as kept:
+        result = empty_result(receivers, heir, settings, limit, seed, signals)
         crash_all(result, receivers, heir, settings, limit, signals, quiet)
-        try:
-            save(result, folder)
-        except BadInput as error:  # say so when all is told: what was found is not lost with the disk
-            unsaved = error
-    finally:
-        if not any(folder.iterdir()):  # refused before anybody was killed: leave no trace
-            folder.rmdir()
-            if new:
-                out.rmdir()
-    _print(result, folder if unsaved is None else None, json, quiet)
-    if unsaved is not None:
-        raise unsaved
+        kept.save(result)
+    _print(result, kept.place, json, quiet)
+    kept.complain()
     verdicts = [(variant.verdict, variant.expected_verdict) for variant in result.variants]
     interrupted = any(variant.interrupted for variant in result.variants)
     raise typer.Exit(exit_code(verdicts, interrupted))

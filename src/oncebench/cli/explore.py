@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from oncebench.cli.keeping import Kept
 from oncebench.messages import BadInput
 
 if TYPE_CHECKING:
@@ -76,7 +77,6 @@ def explore(
     from oncebench.explore.plan import Plan
     from oncebench.report import explored
     from oncebench.results.explored import ExploreSettings
-    from oncebench.results.files import folder_for, save
     from oncebench.testing import exploring
 
     if deliveries is not None and scenario:
@@ -109,31 +109,11 @@ def explore(
     )
     receivers = [exploring.taken(target) for target in dict.fromkeys(targets or ["naive", "immediate"])]
     run = _begun(receivers, settings, seed)
-    new = not out.exists()
-    folder = folder_for(out, [receiver.name for receiver in receivers])
-    unsaved: BadInput | None = None
-    interrupted = False
-    try:
+    with Kept(out, [receiver.name for receiver in receivers]) as kept:
         interrupted = _explore_all(run, receivers, plans, quiet)
-        try:
-            save(run, folder)
-        except BadInput as error:  # say so when all is told: what was found is not lost with the disk
-            unsaved = error
-    finally:
-        if not any(folder.iterdir()):  # refused before anything was explored: leave no trace
-            folder.rmdir()
-            if new:
-                out.rmdir()
-    tell(
-        run,
-        lambda: explored.render(run),
-        lambda: [explored.verdicts(run)],
-        folder if unsaved is None else None,
-        json,
-        quiet,
-    )
-    if unsaved is not None:
-        raise unsaved
+        kept.save(run)
+    tell(run, lambda: explored.render(run), lambda: [explored.verdicts(run)], kept.place, json, quiet)
+    kept.complain()
     verdicts = [(variant.verdict, variant.expected_verdict) for variant in run.variants]
     raise typer.Exit(exit_code(verdicts, interrupted))
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from oncebench.cli.keeping import Kept
 from oncebench.messages import BadInput
 
 if TYPE_CHECKING:
@@ -84,7 +85,6 @@ def run(
     from oncebench.cli.values import one_of, seconds
     from oncebench.race import Policy
     from oncebench.receivers.loader import load
-    from oncebench.results.files import folder_for, save
     from oncebench.stores.sqlite import Settings
     from oncebench.workload import Workload
 
@@ -99,25 +99,13 @@ def run(
     if not 1 <= repeat <= MOST_REPEATS:
         raise BadInput(f"repeat must be 1 to {MOST_REPEATS}, not {repeat}")
     receivers = [load(target) for target in dict.fromkeys(variants or ["naive", "immediate"])]
-    new = not out.exists()
-    folder = folder_for(out, [receiver.name for receiver in receivers])
-    result = empty_result(receivers, work, settings, policy, db, repeat)
-    unsaved: BadInput | None = None
-    try:
-        keep = folder if history else None
+    with Kept(out, [receiver.name for receiver in receivers]) as kept:
+        result = empty_result(receivers, work, settings, policy, db, repeat)
+        keep = kept.folder if history else None
         for _ in race_all(result, receivers, work, settings, policy, db, quiet, "", repeat, keep):
-            try:
-                save(result, folder)
-            except BadInput as error:  # say so when all is told: what was measured is not lost with the disk
-                unsaved = error
-    finally:
-        if not any(folder.iterdir()):  # refused before anything was measured: leave no trace
-            folder.rmdir()
-            if new:
-                out.rmdir()
-    _print(result, folder if unsaved is None else None, json, quiet)
-    if unsaved is not None:
-        raise unsaved
+            kept.save(result)
+    _print(result, kept.place, json, quiet)
+    kept.complain()
     verdicts = [(variant.verdict, variant.expected_verdict) for variant in result.variants]
     interrupted = any(race.interrupted for variant in result.variants for race in variant.races)
     raise typer.Exit(exit_code(verdicts, interrupted))

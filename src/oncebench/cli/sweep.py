@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from oncebench.cli.keeping import Kept
 from oncebench.messages import BadInput
 
 if TYPE_CHECKING:
@@ -55,7 +57,7 @@ def sweep(
     from oncebench.receivers.loader import load
     from oncebench.report.swept import conclusions, render
     from oncebench.results.environment import environment
-    from oncebench.results.files import file_of, folder_for, load_as
+    from oncebench.results.files import file_of, load_as
     from oncebench.results.swept import Grid, SweepRun, refuse_other
 
     timeouts = [part for text in busy_timeout or () for part in text.split(",")]
@@ -84,16 +86,10 @@ def sweep(
     works = {
         count: _workload(run, count) for count in run.grid.workers
     }  # says what is wrong before anything is made
-    new = not out.exists()
-    if resume is None:
-        folder = folder_for(out, ["sweep", *run.grid.receivers])
-    try:
+    with contextlib.ExitStack() as stack:
+        if resume is None:
+            folder = stack.enter_context(Kept(out, ["sweep", *run.grid.receivers])).folder
         interrupted = _race_all(run, receivers, works, folder, quiet)
-    finally:
-        if not any(folder.iterdir()):  # nothing was measured: leave no trace
-            folder.rmdir()
-            if new:
-                out.rmdir()
     tell(run, lambda: render(run), lambda: (conclusions(run),), folder if run.cells else None, json, quiet)
     if interrupted and run.cells and not json:
         print(f"go on: {shlex.join(['oncebench', 'sweep', '--resume', str(folder)])}")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from oncebench.cli.keeping import Kept
 from oncebench.messages import BadInput
 
 if TYPE_CHECKING:
@@ -178,19 +179,15 @@ def _run(
 ) -> int:
     from oncebench.report.progress import Progress
     from oncebench.results import wired
-    from oncebench.results.files import folder_for, save
     from oncebench.wire.campaign import campaign
     from oncebench.wire.plan import draw
     from oncebench.wire.retention import in_process, over_http
 
     messages, faults, kills = figures
     plan = draw(seed, messages=messages, faults=faults, kills=kills)
-    new = not out.exists()
-    folder = folder_for(out, [receiver.name for receiver in receivers])
     result = _empty(receivers, setting, figures, seed, retain, db)
     progress = Progress(not quiet)
-    unsaved: BadInput | None = None
-    try:
+    with Kept(out, [receiver.name for receiver in receivers]) as kept:
         for receiver in receivers:
             if retain is not None:
                 ran, rate, late = over_http(receiver, retain, setting)
@@ -202,20 +199,11 @@ def _run(
                 found = wired.of_campaign(ran, receiver.expected)
             result.variants.append(found)
             result.complete = receiver is receivers[-1] and not ran.interrupted
-            try:
-                save(result, folder)
-            except BadInput as error:  # say so when all is told
-                unsaved = error
+            kept.save(result)
             if ran.interrupted:
                 break
-    finally:
-        if not any(folder.iterdir()):  # refused before anything was measured: leave no trace
-            folder.rmdir()
-            if new:
-                out.rmdir()
-    _print(result, None if unsaved else folder, json, quiet)
-    if unsaved is not None:
-        raise unsaved
+    _print(result, kept.place, json, quiet)
+    kept.complain()
     return _exit_code(result)
 
 
