@@ -34,7 +34,8 @@ from oncebench.explore.views import Views
 from oncebench.receivers import loader
 from oncebench.stores.sqlite import Journal, Settings
 from oncebench.testing.exploration import Crewed, Locks, Setting
-from oncebench.testing.exploring import explore, judge, stage
+from oncebench.testing.exploring import explore, judge
+from oncebench.testing.stage import stage
 
 TURNS = 5
 DISK = Path(tempfile.gettempdir())

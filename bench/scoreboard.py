@@ -43,6 +43,7 @@ from oncebench.results.schema import RaceResult
 from oncebench.results.summary import of_race
 from oncebench.stores.sqlite import Settings
 from oncebench.testing import exploring
+from oncebench.testing.stage import stage
 from oncebench.workload import Workload
 
 ROOT = Path(__file__).parents[1]
@@ -150,7 +151,7 @@ def explored(receiver: Receiver, most: int, seed: int) -> Cell:
         if not part.failures:
             played += part.run
             continue
-        with exploring.stage(receiver, part.plan, part.setting) as (site, crew):
+        with stage(receiver, part.plan, part.setting) as (site, crew):
             for run in Search(crew, site, part.plan, Views(), most=most).runs():
                 played += 1
                 if counts := exploring.judge(run).counts:

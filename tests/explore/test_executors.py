@@ -10,7 +10,8 @@ from oncebench.explore.strategies import Random, play_chosen, play_told
 from oncebench.explore.views import Views
 from oncebench.stores.sqlite import Journal
 from oncebench.testing.exploration import JOURNALS, LOCKS, Crewed, Locks, Setting
-from oncebench.testing.exploring import stage, taken
+from oncebench.testing.exploring import taken
+from oncebench.testing.stage import stage
 
 DEATHS, CONFLICTS = 3, 20
 """Schedules for each receiver, journal mode and way to meet a lock: some hundreds in all. A death costs the

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from oncebench.explore.gate import GO, Event, Gate, gate_of_caller
-from oncebench.explore.stepping import Stepped, statements
+from oncebench.explore.sql import statements
+from oncebench.explore.stepping import Stepped
 from oncebench.explore.surroundings import surroundings
 
 Work = Callable[[sqlite3.Connection], Any]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from oncebench.explore.clock import Clock
 from oncebench.explore.gate import DIE, Event, Gate, Killed
+from oncebench.explore.pulse import TICK, Pulse
 from oncebench.explore.run import NeedsOthers
 from oncebench.explore.worker import Call, connect, deliver, end_all, is_anothers
 from oncebench.receivers import awaiting
@@ -66,17 +69,46 @@ ALONE = 0.3
 """Seconds in which a worker that sleeps may wake before another is moved, the first time at that line."""
 
 
-class Line(Protocol):
-    """The near end of a line."""
+class Line(ABC):
+    """The near end of a line.
 
-    def say(self, message: Any) -> None:
-        """Tell the worker."""
+    Attributes:
+        patience: Seconds that the worker has to answer.
+        is_overdue: Whether it once did not.
+    """
+
+    def __init__(self, patience: float) -> None:
+        self.patience = patience
+        self.is_overdue = False
 
     def hear(self) -> Event:
         """Wait for its answer; an "asleep" or "overdue" event while there is none."""
+        pulse = self.pulse()
+        until = time.monotonic() + self.patience
+        while time.monotonic() < until:
+            event = self.heard_within(TICK)
+            if event is not None:
+                return event
+            if pulse.is_still():
+                return Event("asleep", self.where())
+        self.is_overdue = True
+        return Event("overdue", self.where())
 
+    @abstractmethod
+    def say(self, message: Any) -> None:
+        """Tell the worker."""
+
+    @abstractmethod
     def heard_within(self, seconds: float) -> Event | None:
         """Its answer; None if none comes in that time."""
+
+    @abstractmethod
+    def pulse(self) -> Pulse:
+        """That of the worker's threads."""
+
+    @abstractmethod
+    def where(self) -> str:
+        """The receiver's line that it is at."""
 
 
 class Distant:

@@ -48,7 +48,7 @@ class Greenlets:
         self._running: list[greenlet | None] = [None] * workers
         self._todo: list[tuple[Sequence[Call], bool] | None] = [None] * workers
         self._watchdog = Watchdog(patience)
-        self._stepped = surroundings(str(site.path.resolve()))
+        self._stepped = surroundings(store)
 
     def __enter__(self) -> Greenlets:
         self._stepped.__enter__()

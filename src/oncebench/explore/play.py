@@ -14,7 +14,7 @@ from oncebench.explore.recorder import Recorder, refusal
 from oncebench.explore.run import Diverged, Run, Step, Unexplorable
 from oncebench.explore.seat import Seat, Status
 from oncebench.explore.site import Site
-from oncebench.explore.stepping import first_word
+from oncebench.explore.sql import first_word
 from oncebench.explore.views import Views
 from oncebench.messages import BadInput, Outcome
 

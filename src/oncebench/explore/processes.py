@@ -14,16 +14,15 @@ import select
 import signal
 import subprocess
 import sys
-import time
 from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 import oncebench
-from oncebench.explore.distant import Distant, serve
+from oncebench.explore.distant import Distant, Line, serve
 from oncebench.explore.gate import Event
-from oncebench.explore.pulse import TICK, Pulse, place, threads_of
+from oncebench.explore.pulse import Pulse, place, threads_of
 from oncebench.explore.site import Site
 from oncebench.messages import BadInput
 from oncebench.receivers import loader
@@ -112,11 +111,11 @@ class Processes(Distant):
         return _Process(self._site, self._waits, self._patience)
 
 
-class _Process:
+class _Process(Line):
     """The near end of a process."""
 
     def __init__(self, site: Site, waits: bool, patience: float) -> None:
-        self._patience = patience
+        super().__init__(patience)
         self.connected = False
         self._line, theirs = Pipe()
         self._stack, its_stack = os.pipe()
@@ -153,16 +152,8 @@ class _Process:
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # the next hear() says so
             self._line.send(message)
 
-    def hear(self) -> Event:
-        pulse = Pulse(self._process.pid, lambda: threads_of(self._process.pid))
-        until = time.monotonic() + self._patience
-        while time.monotonic() < until:
-            event = self.heard_within(TICK)
-            if event is not None:
-                return event
-            if pulse.is_still():
-                return Event("asleep", self._where())
-        return Event("overdue", self._where())
+    def pulse(self) -> Pulse:
+        return Pulse(self._process.pid, lambda: threads_of(self._process.pid))
 
     def kill(self) -> None:
         self._process.kill()
@@ -179,7 +170,7 @@ class _Process:
             return Event("refused", "its worker process ended by itself: a receiver must not end the process")
         return None
 
-    def _where(self) -> str:
+    def where(self) -> str:
         """Asks the process, which answers even from within a lock: a signal has it write down its stack."""
         self._process.send_signal(_WHERE)
         text = ""

@@ -14,44 +14,24 @@ SQLITE_LOCKED exactly then, in every journal mode.
 from __future__ import annotations
 
 import functools
-import re
 import sqlite3
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from oncebench.explore.clocks import trust
 from oncebench.explore.gate import ANOTHERS, BESIDE, ONE_FILE, ONE_STORE, Gate, gate_of_caller
+from oncebench.explore.sql import first_word, statements
 
 _T = TypeVar("_T")
 _BEGUN_FOR = frozenset({"INSERT", "UPDATE", "DELETE", "REPLACE"})
 """First words before which the driver's legacy mode begins a transaction."""
 _MAY_WRITE = _BEGUN_FOR | {"WITH", "CREATE", "DROP", "ALTER", "REINDEX", "ANALYZE"}
 _ENDS = frozenset({"COMMIT", "END", "RELEASE"})
-_FIRST_WORD = re.compile(r"(?:\s|;|--[^\n]*(?:\n|\Z)|/\*.*?\*/)*(\w*)", re.DOTALL)
 _ISOLATION_LEVEL: Any = sqlite3.Connection.isolation_level
 _AUTOCOMMIT: Any = getattr(sqlite3.Connection, "autocommit", None)
-
-
-@functools.cache
-def first_word(sql: str) -> str:
-    """The keyword a statement begins with, in capitals; empty for a comment."""
-    match = _FIRST_WORD.match(sql)
-    return match[1].upper() if match else ""
-
-
-def statements(script: str) -> Iterator[str]:
-    """The statements of a script, as SQLite takes them one after another."""
-    start = 0
-    for end, letter in enumerate(script, 1):
-        if letter == ";" and sqlite3.complete_statement(script[start:end]):
-            if first_word(script[start:end]):
-                yield script[start:end].strip()
-            start = end
-    if first_word(script[start:]):
-        yield script[start:].strip()
 
 
 class Stepped(sqlite3.Connection):

@@ -7,14 +7,13 @@ import os
 import queue
 import sys
 import threading
-import time
 from types import TracebackType
 from typing import Any
 
 from oncebench.explore.clock import Clock
-from oncebench.explore.distant import Distant, serve
+from oncebench.explore.distant import Distant, Line, serve
 from oncebench.explore.gate import Event, Killed, started_by
-from oncebench.explore.pulse import TICK, Pulse, frames, place
+from oncebench.explore.pulse import Pulse, frames, place
 from oncebench.explore.site import Site
 from oncebench.explore.surroundings import surroundings
 from oncebench.receivers import awaiting
@@ -57,12 +56,11 @@ class Threads(Distant):
             self._stepped.__exit__(None, None, None)
 
 
-class _Thread:
+class _Thread(Line):
     """The near end of a thread."""
 
     def __init__(self, site: Site, waits: bool, patience: float, clock: Clock | None) -> None:
-        self._patience = patience
-        self._is_overdue = False
+        super().__init__(patience)
         self._orders: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
         self._thread = threading.Thread(
@@ -78,29 +76,20 @@ class _Thread:
     def stop(self) -> None:
         """Let it end; one that is stuck in a call that no exception reaches is left to the process's end."""
         self.say(("quit",))
-        if self._is_overdue and self._thread.ident is not None:
+        if self.is_overdue and self._thread.ident is not None:
             awaiting.interrupt(self._thread.ident)
-        self._thread.join(min(self._patience, _FAREWELL))
+        self._thread.join(min(self.patience, _FAREWELL))
         if self._thread.is_alive() and self._thread.ident is not None:
             ctypes.pythonapi.PyThreadState_SetAsyncExc(
                 ctypes.c_ulong(self._thread.ident), ctypes.py_object(Killed)
             )
-            self._thread.join(min(self._patience, _FAREWELL))
+            self._thread.join(min(self.patience, _FAREWELL))
 
     def say(self, message: Any) -> None:
         self._orders.put(message)
 
-    def hear(self) -> Event:
-        pulse = Pulse(os.getpid(), self._numbers)
-        until = time.monotonic() + self._patience
-        while time.monotonic() < until:
-            event = self.heard_within(TICK)
-            if event is not None:
-                return event
-            if pulse.is_still():
-                return Event("asleep", self._where())
-        self._is_overdue = True
-        return Event("overdue", self._where())
+    def pulse(self) -> Pulse:
+        return Pulse(os.getpid(), self._numbers)
 
     def _numbers(self) -> list[int]:
         """Of the worker's threads: its own, and those that it started."""
@@ -113,7 +102,7 @@ class _Thread:
         except queue.Empty:
             return None
 
-    def _where(self) -> str:
+    def where(self) -> str:
         return place(frames(sys._current_frames().get(self._thread.ident or 0)))
 
     def _run(self, *arguments: Any) -> None:

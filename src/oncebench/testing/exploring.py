@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import sqlite3
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from oncebench.audit import Findings, Kind, Violation, audit, overlapped
-from oncebench.explore.clock import Clock
 from oncebench.explore.clocks import READ
 from oncebench.explore.crew import Crew
-from oncebench.explore.gate import GO
 from oncebench.explore.plan import Plan
 from oncebench.explore.play import Play
 from oncebench.explore.run import Diverged, NeedsOthers, Run, Unexplorable
@@ -28,7 +23,7 @@ from oncebench.explore.views import Views
 from oncebench.messages import BadInput, History, Outcome
 from oncebench.receivers import loader
 from oncebench.receivers.loader import Receiver
-from oncebench.stores.sqlite import Journal, Settings, Unreadable, unreadable
+from oncebench.stores.sqlite import Journal, Unreadable, unreadable
 from oncebench.testing.exploration import (
     JOURNALS,
     LOCKS,
@@ -41,12 +36,11 @@ from oncebench.testing.exploration import (
     Setting,
     on_schedule,
 )
+from oncebench.testing.stage import here, stage
 
 DEFAULT_SCENARIOS = ("same", "conflict", "distinct", "death")
 MOST_SCHEDULES = 20_000
 """Schedules begun in each part at the most, if the caller does not say."""
-BUSY_TIMEOUT = 5.0
-"""Seconds: that of the bench's own connections; only whether there is one matters here."""
 
 
 def judge(run: Run) -> Findings:
@@ -104,7 +98,7 @@ def explore(
     whole = [Plan.of(plan, workers) if isinstance(plan, str) else plan for plan in plans]
     whole = [each for plan in whole for each in plan.to_consumers(code.consumers)]
     how = _How(strategy, preemptions, most, reduce, seed)
-    on, clocked = _here(code, on), False
+    on, clocked = here(code, on), False
     for journal, lock, plan in itertools.product(journals, locks, whole):
         part = Part(plan, Setting(journal, lock, on, patience), given_up=True)
         if code.mixed:
@@ -165,61 +159,6 @@ def play(
     except NeedsOthers as stop:
         return play(code, plan, pick, replace(setting, on=stop.on), recording)
     return run, judge(run)
-
-
-@contextlib.contextmanager
-def stage(
-    code: Receiver, plan: Plan, setting: Setting, folder: Path | None = None
-) -> Iterator[tuple[Site, Crew]]:
-    """A store, and workers that can be moved on it; both are gone afterwards.
-
-    Args:
-        code: The receiver.
-        plan: Says how many workers.
-        setting: With what.
-        folder: Where to make the store; None for memory, if it can be had.
-    """
-    with contextlib.ExitStack() as stack:
-        site = Site(code.anew(), Settings(setting.journal, "off", BUSY_TIMEOUT), folder)
-        stack.callback(site.close)
-        waits, on = setting.locks == "wait", _here(code, setting.on)
-        clock = Clock() if plan.clocked else None
-        crew: Crew
-        if on == "greenlets":
-            from oncebench.explore.greenlets import Greenlets
-
-            crew = stack.enter_context(Greenlets(site, plan.workers, waits, setting.patience, clock))
-        elif on == "threads":
-            from oncebench.explore.threads import Threads
-
-            crew = stack.enter_context(Threads(site, plan.workers, waits, setting.patience, clock))
-        else:
-            from oncebench.explore.processes import Processes
-
-            crew = stack.enter_context(Processes(site, plan.workers, waits, setting.patience))
-        if code.own_connect is not None and code.own_setup is None:
-            _warm_up(crew, site, plan.workers)
-        yield site, crew
-
-
-def _warm_up(crew: Crew, site: Site, workers: int) -> None:
-    """Have each worker make a call that is no step: what is opened at first use, such as a pool's, stays.
-
-    Whatever else than an answer comes back will come again.
-    """
-    site.renew(crew.disconnect)
-    for worker in range(workers):
-        crew.begin(worker, [(f"m0{site.token}", 1, -1)], live=False)
-        event = crew.resume(worker, GO)
-        if event.kind == "overdue":
-            raise Unexplorable(f"a first call, alone, did not come back in time: it is at {event.what}", "")
-        crew.settle()
-
-
-def _here(code: Receiver, on: Crewed) -> Crewed:
-    """Greenlets have no event loop each; off the main thread nothing brings one back that waits."""
-    main = threading.current_thread() is threading.main_thread()
-    return "threads" if on == "greenlets" and (code.asynchronous or not main) else on
 
 
 def taken(receiver: Any) -> Receiver:
