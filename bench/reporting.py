@@ -13,7 +13,7 @@ import numpy as np
 
 from auditing import OPERATIONS, made
 from measure import in_turn, ratios, spread
-from oncebench.messages import Delivery, State
+from oncebench.messages import COLUMNS, Delivery, State
 from oncebench.race import Policy, Race
 from oncebench.report import page
 from oncebench.results.files import load, save
@@ -22,19 +22,6 @@ from oncebench.results.schema import SCHEMA, RunResult, Settings
 from oncebench.results.summary import of_race, of_variant
 from oncebench.stores import sqlite
 from oncebench.workload import Phase, Workload
-
-COLUMNS = (
-    "worker",
-    "id",
-    "qty",
-    "invoked",
-    "completed",
-    "outcome",
-    "detail",
-    "left_open",
-    "delivery",
-    "call",
-)
 
 
 def timed(work: Callable[[], object]) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # a receiver imports Conflict from here: it must not pay for numpy
@@ -164,6 +164,10 @@ class History:
             ids=list(ids),
             details=list(details),
         )
+
+
+COLUMNS = tuple(column.name for column in fields(History) if column.name not in ("ids", "details"))
+"""The columns of a history that are numbers, one for each operation."""
 
 
 class Event(enum.IntEnum):

@@ -17,15 +17,12 @@ import pytest
 
 from figures import latencies, raced, run_of
 from oncebench.messages import BadInput
-from oncebench.report import checked, explored, page, swept, terminal, wired
+from oncebench.report import page
 from oncebench.report.console import Console
-from oncebench.results.checked import CheckRun
-from oncebench.results.explored import ExploreRun
+from oncebench.report.printed import render
 from oncebench.results.files import MOST_BYTES, load
-from oncebench.results.forms import FORMS, json_schema, load_any
+from oncebench.results.forms import FORMS, AnyRun, json_schema, load_any
 from oncebench.results.schema import encode
-from oncebench.results.swept import SweepRun
-from oncebench.results.wired import WireRun
 
 SCHEMA = Path(__file__).parents[2] / "docs" / "run.schema.json"
 HOSTILE: list[Any] = [
@@ -57,21 +54,11 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
         yield from places(child, (*path, key))
 
 
-def show(run: object) -> str:
+def show(run: AnyRun) -> str:
     """As the terminal has it."""
     console = Console()
     with console.capture() as captured:
-        match run:
-            case CheckRun():
-                console.print(checked.render(run))
-            case ExploreRun():
-                console.print(explored.render(run))
-            case WireRun():
-                console.print(wired.render(run))
-            case SweepRun():
-                console.print(swept.render(run))
-            case _:
-                console.print(terminal.render(run))  # type: ignore[arg-type]
+        console.print(render(run))
     return captured.get()
 
 

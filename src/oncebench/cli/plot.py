@@ -55,10 +55,7 @@ def _data(runs: Sequence[AnyRun], kind: str) -> Iterator[tuple[str, Chart | Time
         return
     for run in runs:
         if isinstance(run, CheckRun):
-            parts = [
-                part for part in (run.sequential, run.extremes, run.race, run.threads, run.crash) if part
-            ]
-            yield from _data(parts, kind)
+            yield from _data([result for _, result in run.results()], kind)
             for violation in run.explore.violations if run.explore and kind == "timeline" else ():
                 yield run.target, timeline(violation)
         elif isinstance(run, SweepRun):

@@ -13,7 +13,6 @@ from oncebench.results.swept import SweepRun
 
 Role = Literal["completion", "lock", "mark"]
 Kind = Literal["time", "latency", "throughput", "fairness", "timeline"]
-KINDS: tuple[Kind, ...] = ("latency", "time", "fairness", "throughput", "timeline")
 MOST_LANES = 40
 """Operations, or bars, that one chart shows; a result file of anybody's making may have any number."""
 

@@ -10,15 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from oncebench.report.terminal import smallest_proof
-from oncebench.report.texts import answer, duration, short
+from oncebench.report.texts import COLOURS, MEANS, answer, as_declared, duration, short
 from oncebench.results.checked import CheckRun, Found
-
-_COLOURS = {"sound": "green", "broken": "red", "unknown": "yellow"}
-_MEANS = {
-    "sound": "nothing wrong in what was tried; it does not mean correct",
-    "broken": "there is a proof",
-    "unknown": "nothing wrong was seen, but too little was seen to say more",
-}
 
 _MOST_REASONS = 4
 NEVER_TRIED = "power loss, network file systems, more than two workers statement by statement"
@@ -30,7 +23,7 @@ def render(run: CheckRun) -> RenderableType:
     more = len(run.because) - _MOST_REASONS
     parts: list[RenderableType] = [
         verdict(run),
-        Text(f"{_MEANS[run.verdict]}", style="dim"),
+        Text(f"{MEANS[run.verdict]}", style="dim"),
         *(Text(f"unknown, because {reason}", style="yellow") for reason in run.because[:_MOST_REASONS]),
         *([Text(f"and {more} more reasons", style="yellow")] if more > 0 else []),
         Text(),
@@ -49,11 +42,8 @@ def render(run: CheckRun) -> RenderableType:
 def verdict(run: CheckRun) -> Text:
     """One line: who, and one word."""
     line = Text(f"{run.target}: ", style="bold")
-    line.append(run.verdict, style=f"bold {_COLOURS[run.verdict]}")
-    declared = run.expected_verdict
-    return line.append(
-        " as declared" if run.verdict == declared else f", declared {declared}", style="not bold"
-    )
+    line.append(run.verdict, style=f"bold {COLOURS[run.verdict]}")
+    return line.append(as_declared(run.verdict, run.expected_verdict), style="not bold")
 
 
 def _modes(run: CheckRun) -> Table:
@@ -63,7 +53,7 @@ def _modes(run: CheckRun) -> Table:
     table.add_column("took", justify="right", no_wrap=True)
     table.add_column("tried")
     for mode in run.modes:
-        verdict = Text(mode.verdict, style=_COLOURS[mode.verdict])
+        verdict = Text(mode.verdict, style=COLOURS[mode.verdict])
         table.add_row(mode.name, verdict, duration(mode.seconds * 1e9), mode.tried)
     return table
 

@@ -8,8 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from oncebench.report.terminal import COLOURS
-from oncebench.report.texts import duration, short
+from oncebench.report.texts import COLOURS, duration, short
 from oncebench.results.compared import Comparison, Figure, Pair, Side
 from oncebench.results.repeated import ENOUGH
 

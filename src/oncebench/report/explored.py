@@ -6,10 +6,8 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from oncebench.report.texts import answer, short
+from oncebench.report.texts import COLOURS, answer, as_declared, short
 from oncebench.results.explored import ExplorePart, ExploreRun, ExploreVariant
-
-_COLOURS = {"sound": "green", "broken": "red", "unknown": "yellow"}
 
 
 def render(run: ExploreRun) -> Text:
@@ -33,9 +31,8 @@ def verdict(variant: ExploreVariant) -> Text:
     """One line: who, one word, how much was covered; and why, if the word is unknown."""
     text = Text()
     text.append(f"{variant.name}: ", style="bold")
-    text.append(variant.verdict, style=f"bold {_COLOURS[variant.verdict]}")
-    expected = variant.expected_verdict
-    text.append(" as declared" if variant.verdict == expected else f", declared {expected}")
+    text.append(variant.verdict, style=f"bold {COLOURS[variant.verdict]}")
+    text.append(as_declared(variant.verdict, variant.expected_verdict))
     text.append(f" · {variant.covered}")
     for reason in variant.because:
         text.append(f"\n  unknown, because {reason}", style="yellow")
@@ -46,7 +43,7 @@ def verdict(variant: ExploreVariant) -> Text:
 
 def _lines(variant: ExploreVariant) -> Iterator[tuple[str, str]]:
     for part in variant.parts:
-        yield _summary(part), _COLOURS[part.verdict] if part.kinds else ""
+        yield _summary(part), COLOURS[part.verdict] if part.kinds else ""
         for code, count in part.locked.items():
             yield f"    lock error {code}: {count:,}", "dim"
         for note in part.notes:

@@ -8,10 +8,10 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from oncebench.report.texts import COLOURS
 from oncebench.results.crashed import label_of
 from oncebench.results.schema import Point, RunResult, VariantResult
 
-_COLOURS = {"sound": "green", "broken": "red", "unknown": "yellow"}
 _SAYS = {"applied": "True", "duplicate": "False", "conflict": "Conflict"}
 KEY = "Rows and total after the kill; what 7/7 was told then (True, False, Conflict);\nthe total at the end."
 NAMED = {
@@ -66,7 +66,7 @@ def _cell(point: Point | None) -> tuple[str, str]:
     answer = told(point.redelivered)
     letter = answer[0] if answer in _SAYS.values() else answer
     end = _number(point.total_at_end)
-    return f"{figures(point.rows, point.total)} {letter} {end}", _COLOURS[point.verdict]
+    return f"{figures(point.rows, point.total)} {letter} {end}", COLOURS[point.verdict]
 
 
 def _all(variant: VariantResult) -> Table:
@@ -88,7 +88,7 @@ def _all(variant: VariantResult) -> Table:
             told(first.redelivered),
             told(first.conflicting),
             figures(first.rows_at_end, first.total_at_end),
-            Text(first.verdict, style=_COLOURS[first.verdict]),
+            Text(first.verdict, style=COLOURS[first.verdict]),
         )
     return table
 

@@ -11,8 +11,7 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
-from oncebench.report.terminal import COLOURS
-from oncebench.report.texts import duration, short
+from oncebench.report.texts import COLOURS, as_declared, duration, short
 from oncebench.results.summary import refused
 from oncebench.results.swept import Cell, Place, SweepRun, Swept, left
 
@@ -31,8 +30,7 @@ def conclusions(run: SweepRun) -> RenderableType:
     parts: list[RenderableType] = []
     for swept in run.variants:
         line = Text(f"{short(swept.name)}: ").append(swept.verdict, f"bold {COLOURS[swept.verdict]}")
-        declared = swept.expected_verdict
-        line.append(" as declared" if swept.verdict == declared else f", declared {declared}")
+        line.append(as_declared(swept.verdict, swept.expected_verdict))
         parts += [
             line,
             *(Text(f"  {text}", _STYLES.get(text.split()[0], "green")) for text in best(run, swept)),

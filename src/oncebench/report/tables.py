@@ -12,7 +12,7 @@ from oncebench.report.texts import printable
 from oncebench.results.checked import CheckRun
 from oncebench.results.explored import ExploreRun
 from oncebench.results.forms import AnyRun
-from oncebench.results.schema import Effects, RaceResult, RunResult, Tallies
+from oncebench.results.schema import Effects, RaceResult, Tallies
 from oncebench.results.swept import SweepRun
 from oncebench.results.wired import WireRun
 
@@ -96,9 +96,8 @@ def _lines(run: AnyRun, mode: str = "") -> Iterator[_Line]:
     known: _Line = {"kind": run.kind, "mode": mode}
     match run:
         case CheckRun():
-            for name in ("sequential", "extremes", "race", "threads", "crash"):
-                result: RunResult | None = getattr(run, name)
-                yield from ({**line, "kind": "check"} for line in (_lines(result, name) if result else ()))
+            for name, result in run.results():
+                yield from ({**line, "kind": "check"} for line in _lines(result, name))
         case SweepRun():
             for cell in run.cells:
                 place = cell.place

@@ -11,13 +11,12 @@ from rich.text import Text
 
 from oncebench.report import points
 from oncebench.report.rows import rows
-from oncebench.report.texts import answer, counted, duration, printable, short
+from oncebench.report.texts import COLOURS, answer, as_declared, counted, duration, printable, short
 from oncebench.results.repeated import instability
 from oncebench.results.schema import Op, Proof, RunResult, VariantResult
 
 _LANE = 34  # characters for the time axis of a proof
 _MOST_FAILURES = 5  # kinds of failure that are shown
-COLOURS = {"sound": "green", "broken": "red", "unknown": "yellow"}
 
 
 def render(result: RunResult) -> RenderableType:
@@ -147,8 +146,7 @@ def _closing(result: RunResult) -> Iterator[Text]:
     for variant in result.variants:
         line = Text(f"{variant.name}: ")
         line.append(variant.verdict, style=f"bold {COLOURS[variant.verdict]}")
-        declared = variant.expected_verdict
-        line.append(" as declared" if variant.verdict == declared else f", declared {declared}")
+        line.append(as_declared(variant.verdict, variant.expected_verdict))
         yield line
         yield Text(f"  tried {tried(variant)}", style="dim")
     yield Text(f"again: {result.command}", style="dim")

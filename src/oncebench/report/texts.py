@@ -4,6 +4,14 @@ from __future__ import annotations
 
 from oncebench.results.schema import Op
 
+COLOURS = {"sound": "green", "broken": "red", "unknown": "yellow"}
+"""Of verdicts, on a terminal."""
+MEANS = {
+    "sound": "nothing wrong in what was tried; it does not mean correct",
+    "broken": "there is a proof",
+    "unknown": "nothing wrong was seen, but too little was seen to say more",
+}
+"""What each verdict says."""
 _LONGEST = 40
 _UNITS = (("s", 1e9), ("ms", 1e6), ("µs", 1e3))
 
@@ -25,6 +33,11 @@ def answer(op: Op) -> str:
         op.outcome, op.detail or op.outcome
     )
     return f"{op.qty} → {said}{', transaction left open' if op.left_open else ''}"
+
+
+def as_declared(verdict: str, declared: str) -> str:
+    """What stands behind a verdict: whether it is the declared one."""
+    return " as declared" if verdict == declared else f", declared {declared}"
 
 
 def counted(count: int, word: str) -> str:

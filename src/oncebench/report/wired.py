@@ -9,10 +9,9 @@ from rich.table import Table
 from rich.text import Text
 
 from oncebench.report.terminal import smallest_proof
-from oncebench.report.texts import counted, duration
+from oncebench.report.texts import COLOURS, as_declared, counted, duration
 from oncebench.results.wired import Reckoning, Retention, WireRun, WireVariant
 
-_COLOURS = {"sound": "green", "broken": "red", "unknown": "yellow"}
 _MOST_LINES = 5
 _MOST_COLUMNS = 3  # that go beside their labels in 80 columns
 
@@ -68,7 +67,7 @@ def _table(variants: list[WireVariant]) -> Table:
         table.add_row(label, *cells)
     table.add_row(
         Text("verdict", style="bold"),
-        *(Text(v.verdict, style=f"bold {_COLOURS[v.verdict]}") for v in variants),
+        *(Text(v.verdict, style=f"bold {COLOURS[v.verdict]}") for v in variants),
     )
     return table
 
@@ -176,17 +175,16 @@ def remembered(found: Retention) -> str:
 
 def _verdict(variant: WireVariant) -> Text:
     line = Text(f"{variant.name}: ")
-    line.append(variant.verdict, style=f"bold {_COLOURS[variant.verdict]}")
-    line.append(as_declared(variant))
+    line.append(variant.verdict, style=f"bold {COLOURS[variant.verdict]}")
+    line.append(against_declared(variant))
     return line.append(f" · tried: {tried(variant)}")
 
 
-def as_declared(variant: WireVariant) -> str:
+def against_declared(variant: WireVariant) -> str:
     """Whether the verdict is the declared one, and whether it must be."""
-    if variant.verdict == variant.expected_verdict:
-        return " as declared"
-    if variant.must_show or variant.verdict == "unknown":
-        return f", declared {variant.expected_verdict}"
+    verdict, declared = variant.verdict, variant.expected_verdict
+    if verdict == declared or variant.must_show or verdict == "unknown":
+        return as_declared(verdict, declared)
     return f" in this campaign, which need not show why it is declared {variant.expected_verdict}"
 
 

@@ -106,6 +106,13 @@ class CheckRun(Struct):
     explore: ExploreVariant | None = None
     crash: RunResult | None = None
 
+    def results(self) -> Iterator[tuple[str, RunResult]]:
+        """What processes did, by the mode's name, as far as it was tried: all but exploring."""
+        for mode in ("sequential", "extremes", "race", "threads", "crash"):
+            result: RunResult | None = getattr(self, mode)
+            if result is not None:
+                yield mode, result
+
 
 def conclude(run: CheckRun) -> None:
     """Draw the verdict, its reasons and the smallest proofs from what the modes have come to.

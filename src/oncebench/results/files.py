@@ -8,7 +8,7 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
@@ -31,7 +31,7 @@ class _Header(msgspec.Struct):
     kind: str = ""
 
 
-def folder_for(out: Path, variants: list[str]) -> Path:
+def folder_for(out: Path, variants: Sequence[str]) -> Path:
     """A new folder for a run.
 
     Raises:
@@ -87,10 +87,12 @@ def write(path: Path, data: bytes | memoryview) -> None:
 
 def file_of(path: Path) -> Path:
     """The `run.json` that a path names: itself, in its folder, or the newest one in a folder of runs."""
-    if not path.is_dir() or (path / FILE).exists():
-        return path / FILE if path.is_dir() else path
-    runs = list(path.glob(f"*/{FILE}"))  # a folder's name begins with the second it was made in
-    return max(runs, key=lambda run: (run.parent.name[:16], run.stat().st_mtime_ns), default=path / FILE)
+    if not path.is_dir():
+        return path
+    own = path / FILE
+    runs = [] if own.exists() else path.glob(f"*/{FILE}")
+    # A folder's name begins with the second it was made in.
+    return max(runs, key=lambda run: (run.parent.name[:16], run.stat().st_mtime_ns), default=own)
 
 
 def load(path: Path) -> RunResult:

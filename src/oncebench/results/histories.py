@@ -10,24 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from oncebench.messages import BadInput, History, State, Witness
+from oncebench.messages import COLUMNS, BadInput, History, State, Witness
 from oncebench.results.files import write
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-_NUMBERS = (
-    "worker",
-    "id",
-    "qty",
-    "invoked",
-    "completed",
-    "outcome",
-    "detail",
-    "left_open",
-    "delivery",
-    "call",
-)
 _WITNESS = ("event", "amount", "call", "at")
 
 
@@ -41,7 +29,7 @@ def save_history(path: Path, history: History, before: State, after: State) -> N
     Raises:
         BadInput: It cannot be written.
     """
-    columns: dict[str, Any] = {name: getattr(history, name) for name in _NUMBERS}
+    columns: dict[str, Any] = {name: getattr(history, name) for name in COLUMNS}
     columns |= _texts("ids", history.ids) | _texts("details", history.details)
     for name, state in (("before", before), ("after", after)):
         columns[f"{name}.total"] = np.array(state.total)
@@ -66,9 +54,9 @@ def load_history(path: Path) -> tuple[History, State, State]:
         with np.load(path, allow_pickle=False) as columns:
             known = {name: columns[name] for name in columns.files}
         history = History(
-            _read(known, "ids"), _read(known, "details"), **{name: known[name] for name in _NUMBERS}
+            _read(known, "ids"), _read(known, "details"), **{name: known[name] for name in COLUMNS}
         )
-        if len({len(known[name]) for name in _NUMBERS}) > 1:
+        if len({len(known[name]) for name in COLUMNS}) > 1:
             raise ValueError("columns of unequal lengths")
         return history, _state(known, "before"), _state(known, "after")
     except OSError as error:

@@ -9,7 +9,7 @@ from typing import Literal
 from msgspec import Struct, field
 
 from oncebench.audit import Findings, Verdict, audit, overlapped
-from oncebench.messages import CALL_BITS, Event, History
+from oncebench.messages import CALL_BITS, COLUMNS, Event, History
 from oncebench.results.schema import Effects, Proof, Tallies, VerdictWord
 from oncebench.results.summary import is_our_world, moved, proof, tally
 from oncebench.wire.campaign import Campaign
@@ -220,19 +220,7 @@ def of_retention(ran: Campaign, expected: str, keep: int, rate: float, late: Seq
 
 def _first(history: History, count: int) -> History:
     """The calls of the receiver, without what the publisher believes."""
-    columns = (
-        "worker",
-        "id",
-        "qty",
-        "invoked",
-        "completed",
-        "outcome",
-        "detail",
-        "left_open",
-        "delivery",
-        "call",
-    )
-    return History(history.ids, history.details, **{name: getattr(history, name)[:count] for name in columns})
+    return History(history.ids, history.details, **{name: getattr(history, name)[:count] for name in COLUMNS})
 
 
 def _findings(ran: Campaign) -> Findings:

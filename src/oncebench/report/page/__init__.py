@@ -14,7 +14,7 @@ from markupsafe import Markup
 from oncebench.report import charts
 from oncebench.report.page import checked, crashed, explored, raced, swept, wired
 from oncebench.report.page.blocks import Page, drawn
-from oncebench.report.texts import printable
+from oncebench.report.texts import MEANS, printable
 from oncebench.results.checked import CheckRun
 from oncebench.results.explored import ExploreRun
 from oncebench.results.forms import AnyRun
@@ -22,11 +22,6 @@ from oncebench.results.swept import SweepRun
 from oncebench.results.wired import WireRun
 
 _HERE = resources.files(__name__)
-_MEANS = {
-    "sound": "nothing wrong in what was tried; it does not mean correct",
-    "broken": "there is a proof",
-    "unknown": "nothing wrong was seen, but too little was seen to say more",
-}
 
 
 def html(runs: Sequence[AnyRun]) -> bytes:
@@ -49,7 +44,7 @@ def html(runs: Sequence[AnyRun]) -> bytes:
         title=_title(pages),
         style=Markup(style),  # ours
         digest=digest,
-        means=_MEANS,
+        means=MEANS,
         svg=Markup,  # what report/drawing.py wrote through an XML writer
     ).encode()
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from oncebench.report import charts, drawing
 from oncebench.report.texts import answer, counted, short
+from oncebench.results.forms import AnyRun
 from oncebench.results.schema import Proof
 
 
@@ -207,9 +208,16 @@ def evidence(
     )
 
 
-def environment(facts: dict[str, str | int | list[str]]) -> list[tuple[str, str]]:
-    """What it ran on, in words."""
-    return [
+def of_run(
+    run: AnyRun,
+    heading: str,
+    verdicts: Sequence[Verdict],
+    sections: Sequence[Section],
+    settings: Sequence[tuple[str, str]],
+) -> Page:
+    """A page, with what every kind of run says of itself."""
+    environment = [
         (key.replace("_", " "), " ".join(value) if isinstance(value, list) else str(value))
-        for key, value in facts.items()
+        for key, value in run.environment.items()
     ]
+    return Page(heading, verdicts, sections, settings, environment, run.command, run.created, run.complete)

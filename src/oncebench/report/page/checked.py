@@ -15,27 +15,23 @@ from oncebench.report.page.blocks import (
     Section,
     Table,
     Verdict,
-    environment,
     evidence,
+    of_run,
 )
 from oncebench.report.texts import duration
 from oncebench.results.checked import CheckRun, Found
-from oncebench.results.schema import RunResult
 
 
 def page(run: CheckRun) -> Page:
     """All of it."""
     found = [f"{one.kind}: found by {', '.join(one.modes)}" for one in run.found]
     because = [f"unknown, because {reason}" for reason in run.because]
-    return Page(
+    return of_run(
+        run,
         "Check of one receiver in every mode",
         [Verdict(run.target, run.verdict, run.expected_verdict, [*found, *because])],
         [_section(run)],
         [("seed", str(run.seed))],
-        environment(run.environment),
-        run.command,
-        run.created,
-        run.complete,
     )
 
 
@@ -62,10 +58,9 @@ def _evidence(run: CheckRun, found: Found, first: bool) -> Evidence:
 
 
 def _modes(run: CheckRun) -> Iterator[Section]:
-    for name in ("sequential", "extremes", "race", "threads"):
-        result: RunResult | None = getattr(run, name)
-        for variant in result.variants if result is not None else ():
-            yield raced.section(variant, name)
+    for mode, result in run.results():
+        if mode != "crash":
+            yield from (raced.section(variant, mode) for variant in result.variants)
     if run.explore is not None:
         yield explored.section(run.explore, "explore")
     for variant in run.crash.variants if run.crash is not None else ():

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from oncebench.report import points
-from oncebench.report.page.blocks import Block, Line, Page, Row, Section, Table, Verdict, environment
+from oncebench.report.page.blocks import Block, Line, Page, Row, Section, Table, Verdict, of_run
 from oncebench.report.page.raced import proofs, settings
 from oncebench.report.terminal import tried
 from oncebench.report.texts import counted
@@ -17,15 +17,12 @@ from oncebench.results.schema import Point, RunResult, VariantResult
 def page(run: RunResult) -> Page:
     """All of it."""
     sections = [section(variant) for variant in run.variants]
-    return Page(
+    return of_run(
+        run,
         f"Kills of {counted(len(run.variants), 'receiver')}",
         [verdict(variant) for variant in run.variants],
         [*sections, Section("The lesson's points", [_named(run)])],
         settings(run.seed, run.settings)[7:11],
-        environment(run.environment),
-        run.command,
-        run.created,
-        run.complete,
     )
 
 

@@ -15,8 +15,8 @@ from oncebench.report.page.blocks import (
     Section,
     Table,
     Verdict,
-    environment,
     evidence,
+    of_run,
 )
 from oncebench.report.points import told
 from oncebench.report.texts import answer, counted, short
@@ -34,15 +34,12 @@ _MOST_STEPS = 200
 
 def page(run: ExploreRun) -> Page:
     """All of it."""
-    return Page(
+    return of_run(
+        run,
         f"Every interleaving of {counted(len(run.variants), 'receiver')}",
         [verdict(variant) for variant in run.variants],
         [section(variant) for variant in run.variants],
         _settings(run.seed, run.settings),
-        environment(run.environment),
-        run.command,
-        run.created,
-        run.complete,
     )
 
 

@@ -17,8 +17,8 @@ from oncebench.report.page.blocks import (
     Table,
     Verdict,
     drawn,
-    environment,
     evidence,
+    of_run,
 )
 from oncebench.report.rows import rows
 from oncebench.report.terminal import tried
@@ -32,15 +32,12 @@ MOST_PROOFS = 25
 
 def page(run: RunResult) -> Page:
     """All of it."""
-    return Page(
+    return of_run(
+        run,
         f"Race of {counted(len(run.variants), 'receiver')}",
         [verdict(variant) for variant in run.variants],
         [section(variant) for variant in run.variants],
         settings(run.seed, run.settings),
-        environment(run.environment),
-        run.command,
-        run.created,
-        run.complete,
     )
 
 

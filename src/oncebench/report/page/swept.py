@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oncebench.report import charts
-from oncebench.report.page.blocks import Block, Line, Page, Row, Section, Table, Verdict, drawn, environment
+from oncebench.report.page.blocks import Block, Line, Page, Row, Section, Table, Verdict, drawn, of_run
 from oncebench.report.page.raced import smallest_first
 from oncebench.report.swept import best
 from oncebench.report.texts import duration
@@ -13,7 +13,8 @@ from oncebench.results.swept import Cell, Place, SweepRun, Swept
 def page(run: SweepRun) -> Page:
     """All of it."""
     grid = run.grid
-    return Page(
+    return of_run(
+        run,
         f"Sweep of {len(run.cells):,} cells",
         [_verdict(run, swept) for swept in run.variants],
         [_section(run, swept) for swept in run.variants],
@@ -26,10 +27,6 @@ def page(run: SweepRun) -> Page:
             ("workload", ", ".join(run.workload)),
             ("ids in each part", f"{run.ids:,}"),
         ],
-        environment(run.environment),
-        run.command,
-        run.created,
-        run.complete,
     )
 
 

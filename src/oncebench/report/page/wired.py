@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from oncebench.report import wired
-from oncebench.report.page.blocks import Block, Line, Page, Row, Section, Table, Verdict, environment
+from oncebench.report.page.blocks import Block, Line, Page, Row, Section, Table, Verdict, of_run
 from oncebench.report.page.raced import smallest_first
 from oncebench.report.texts import counted, duration
 from oncebench.results.wired import WireRun, WireSettings, WireVariant
@@ -15,17 +15,14 @@ _MOST_LINES = 20
 
 def page(run: WireRun) -> Page:
     """All of it."""
-    return Page(
+    return of_run(
+        run,
         f"Wire campaigns of {counted(len(run.variants), 'receiver')}, over 127.0.0.1",
         [_verdict(variant) for variant in run.variants],
         [
             *(Section(v.name, list(_blocks(v)), verdict=v.verdict) for v in run.variants),
         ],
         _settings(run.seed, run.settings),
-        environment(run.environment),
-        run.command,
-        run.created,
-        run.complete,
     )
 
 
@@ -38,7 +35,7 @@ def _verdict(variant: WireVariant) -> Verdict:
         variant.name,
         variant.verdict,
         variant.expected_verdict,
-        [*says, wired.as_declared(variant).strip(", ")],
+        [*says, wired.against_declared(variant).strip(", ")],
     )
 
 
