@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from oncebench.receivers.registry import Variant
 
-_COLOURS = {"sound": "green", "broken": "red", "unknown": "yellow"}
-
 
 def variants(
     json: Annotated[bool, typer.Option("--json", help="Print a list of objects instead of tables.")] = False,
@@ -54,6 +52,8 @@ def _table(group: list[Variant]) -> Table:
     """The variants of one case: their names, verdicts, first sentences, and the repair beside them."""
     from rich.table import Table
 
+    from oncebench.report.texts import COLOURS
+
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("variant", no_wrap=True, min_width=17)
     table.add_column("verdict", no_wrap=True, min_width=8)
@@ -62,5 +62,5 @@ def _table(group: list[Variant]) -> Table:
         why = variant.lesson.partition("\n\n")[0].replace("\n", " ")
         if variant.repaired:
             why += f"\n[dim]repaired:[/] {variant.repaired}"
-        table.add_row(variant.name, f"[{_COLOURS[variant.expected]}]{variant.expected}[/]", why)
+        table.add_row(variant.name, f"[{COLOURS[variant.expected]}]{variant.expected}[/]", why)
     return table
