@@ -229,11 +229,14 @@ def campaign(
             if result.schedules >= schedules:
                 return result
             plans = [Plan.of(plan, 2 + seed % 2) for plan in exploring.DEFAULT_SCENARIOS]
-            found = exploring.explore(load(name), plans=plans, strategy=Random(40), seed=seed)
-            played = sum(part.run for part in found.parts)
-            if not played or any(part.because for part in found.parts):
-                can_be.remove(name)  # it cannot be stepped
-            result.schedules += played
+            try:
+                found = exploring.explore(load(name), plans=plans, strategy=Random(40), seed=seed)
+            except BadInput:  # it cannot be stepped, and says why
+                can_be.remove(name)
+                continue
+            if not found.run or any(part.because for part in found.parts):
+                can_be.remove(name)
+            result.schedules += found.run
             for kind, failure in found.failures.items():
                 result.accused.append(f"{kind}: {failure.command(name)}")
             result.seconds = time.monotonic() - began

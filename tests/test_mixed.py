@@ -42,7 +42,7 @@ def test_a_version_with_another_key_applies_again_what_the_old_one_did() -> None
     """Each alone is sound; together they are broken in a race, after a restart, and after a kill."""
     target = f"{named('Old')}+{named('Rekeyed')}"
     for name in ("Old", "Rekeyed"):
-        assert raced(named(name), "same", "sequence").verdict == "sound"
+        assert raced(named(name), "same", "paused", "sequence").verdict == "sound"
     assert "double_apply" in raced(target, "same").violation_counts
     assert "double_apply" in raced(target, "sequence", workers=1).violation_counts
     assert "double_apply" in {
