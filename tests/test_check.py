@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import shlex
 import signal
 import subprocess
@@ -13,13 +14,17 @@ from typing import Any
 import pytest
 import typer
 from msgspec import structs
+from numpy.random import default_rng
+from rich.console import Console
 
+from figures import latencies, raced, run_of
 from oncebench.cli.check import check
 from oncebench.cli.show import show
+from oncebench.report.checked import render
 from oncebench.results.checked import CheckRun, Mode, conclude
 from oncebench.results.explored import Counterexample, ExploreVariant, Schedules
 from oncebench.results.files import load_as
-from oncebench.results.schema import Effects, Proof, Tallies
+from oncebench.results.schema import Effects, Proof, RaceResult, Tallies
 
 
 def oncebench(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -106,6 +111,27 @@ def test_a_schedule_is_the_preferred_proof_of_a_kind() -> None:
     [found] = run.found
     assert (found.kind, found.modes, found.replay) == ("double_apply", ["explore"], "oncebench replay t AB")
     assert isinstance(found.proof, Proof)
+
+
+def test_what_races_say_of_a_receiver_is_on_the_page_once() -> None:
+    """With every place it was seen in; not what extremes say, nor what is a reason already."""
+
+    def noted(journal: str, *notes: str) -> RaceResult:
+        return structs.replace(raced(latencies(default_rng(7), 9), journal), notes=list(notes))
+
+    twice = run_of({"t": [noted("wal", "it forgets"), noted("delete", "it forgets", "it waits")]})
+    reason = structs.replace(noted("wal", "a reason"), verdict="unknown", because=["a reason"])
+    run = empty(
+        sequential=twice, extremes=run_of({"t": [noted("wal", "no room")]}), race=run_of({"t": [reason]})
+    )
+    console = Console(width=200, record=True, file=io.StringIO())
+    console.print(render(run))
+    page = console.export_text()
+    assert "\nsequential in wal mode, sequential in delete mode: it forgets\n" in page
+    assert "\nsequential in delete mode: it waits\n" in page
+    assert page.count("it forgets") == 1
+    assert "no room" not in page
+    assert "a reason" not in page
 
 
 @pytest.fixture

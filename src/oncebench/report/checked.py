@@ -28,6 +28,7 @@ def render(run: CheckRun) -> RenderableType:
         *([Text(f"and {more} more reasons", style="yellow")] if more > 0 else []),
         Text(),
         _modes(run),
+        *(Text(note, style="yellow") for note in _notes(run)),
     ]
     for n, found in enumerate(run.found):
         parts += [Text(), *_found(found, whole=n == 0)]
@@ -56,6 +57,17 @@ def _modes(run: CheckRun) -> Table:
         verdict = Text(mode.verdict, style=COLOURS[mode.verdict])
         table.add_row(mode.name, verdict, duration(mode.seconds * 1e9), mode.tried)
     return table
+
+
+def _notes(run: CheckRun) -> Iterator[str]:
+    """What else the races say of the receiver; that extremes leave no room is as planned."""
+    places: dict[str, list[str]] = {}
+    for mode, result in run.results():
+        for race in (race for variant in result.variants for race in variant.races if mode != "extremes"):
+            for note in race.notes:
+                if note not in race.because:
+                    places.setdefault(note, []).append(f"{mode} in {race.journal} mode")
+    return (f"{', '.join(where)}: {note}" for note, where in places.items())
 
 
 def _found(found: Found, whole: bool) -> Iterator[RenderableType]:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from oncebench.audit import Findings, Verdict, Violation, audit, overlapped
-from oncebench.messages import CALL_BITS, MAX_QTY, NEVER, Event, History, Operation, Outcome, State
+from oncebench.messages import CALL_BITS, NEVER, Event, History, Operation, Outcome, State
 from oncebench.race import Race, pace, reading
+from oncebench.results.notes import may_refuse, notes_of
 from oncebench.results.phases import bounds, inside, over_time
 from oncebench.results.schema import (
     Drain,
@@ -24,13 +25,10 @@ from oncebench.results.schema import (
     Tallies,
     VariantResult,
 )
-from oncebench.workload import EXTREME
 
 if TYPE_CHECKING:
     from oncebench.messages import Flags, Ints
 
-KEPT = 0.95
-"""Share of the offered rate that must have been handed over for it to count as kept."""
 _OUR_WORLD = (
     "SQLITE_FULL",
     "SQLITE_IOERR",
@@ -76,7 +74,7 @@ def of_race(race: Race) -> RaceResult:
         fairness=_fairness(history, began, phase, race.workload.workers),
         drain=_drain(race),
         effective=[(s.journal, s.synchronous, s.busy_timeout) for s in race.effective],
-        notes=race.notes + _refused(race) + _not_kept(load),
+        notes=notes_of(race, load),
         interrupted=race.interrupted,
         kills=race.kills,
         threaded=race.threaded,
@@ -143,30 +141,13 @@ def _findings(race: Race) -> Findings:
     findings = audit(race.history, race.before, race.between)
     if race.after is None or len(race.drained) == len(race.history):
         return findings
-    stuck = [row for row in race.stuck if not (is_our_world(race.drained, row) or _may_refuse(race, row))]
+    stuck = [row for row in race.stuck if not (is_our_world(race.drained, row) or may_refuse(race, row))]
     return findings.join(audit(race.drained, race.before, race.after, stuck, len(race.history)))
 
 
 def is_our_world(history: History, row: int) -> bool:
     """Whether a call failed for a fault of the machine or the file."""
     return history[row].detail.startswith(_OUR_WORLD)
-
-
-def _refused(race: Race) -> list[str]:
-    """What a reader must know of messages that the total cannot take."""
-    rows = [row for row in race.stuck if _may_refuse(race, row)]
-    details = sorted({race.drained[row].detail for row in rows})
-    many = f"{len(rows)} {'message' if len(rows) == 1 else 'messages'}"
-    return [f"no room for {many}, refused with {' and '.join(details)}"] if rows else []
-
-
-def _may_refuse(race: Race, row: int) -> bool:
-    """Whether to refuse a message of the drain for ever is right: a total, or a column, has its bounds."""
-    if race.after is None:
-        return False
-    no_room = int(race.drained.qty[row]) > MAX_QTY - race.after.total
-    extreme = all(phase in EXTREME for phase in race.workload.phases)
-    return no_room or (extreme and race.drained.outcome[row] == Outcome.ERROR)
 
 
 def _why_unknown(race: Race, overlaps: int) -> list[str]:
@@ -288,16 +269,6 @@ def _offered(race: Race, measured: Flags) -> tuple[Ints, Load]:
     handed = len(np.unique(place[measured]))
     seconds = (int(history.invoked[measured].max()) - race.offered_since) / 1e9 + 1 / rate
     return np.where(measured, due, history.invoked), Load("open load", rate, handed / seconds)
-
-
-def _not_kept(load: Load) -> list[str]:
-    """What a reader must know of an open load that the workers could not hand over."""
-    if load.reached >= KEPT * load.rate:
-        return []
-    return [
-        f"{load.rate:,.10g}/s were offered and {load.reached:,.0f}/s handed over: workers were late, and the "
-        "latencies are those of a queue that grew; lower the rate, or raise the workers"
-    ]
 
 
 def _throughput(history: History, began: Ints, completed: Flags) -> float:

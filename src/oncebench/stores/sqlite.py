@@ -177,7 +177,7 @@ def read_state(path: Path, after: int = 0) -> State:
             db.execute("BEGIN")
             damage = db.execute("PRAGMA integrity_check(1)").fetchone()[0]
             if damage != "ok":
-                raise Unreadable(f"the store is corrupt: {damage}")
+                raise Unreadable(f"the store is corrupt: {damage.splitlines()[-1]}")
             totals = [total for (total,) in db.execute("SELECT total FROM stock")]
             inbox = [
                 (id if isinstance(id, str) else repr(id), qty if isinstance(qty, int) else 0)
