@@ -1,6 +1,8 @@
 """Time as a step: claims that end while somebody works."""
 
+import gc
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import pytest
@@ -37,6 +39,23 @@ def test_all_clocks_go_forward_together() -> None:
     result = explore(leases.SomeOfEach, plans=["same"], locks=["error"], preemptions=2)
     assert [part.verdict for part in result.parts] == [Verdict.SOUND] * 2
     assert not any(part.outcomes[Outcome.ERROR] for part in result.parts)
+
+
+def test_what_is_timed_when_garbage_is_collected_is_not_the_receivers() -> None:
+    """Whether that happens in a worker's turn is chance; a look at a clock would be a reason for a jump."""
+
+    def timed(phase: str, info: dict[str, int]) -> None:
+        perf_counter()
+
+    usual = gc.get_threshold()
+    gc.callbacks.append(timed)
+    gc.set_threshold(20)
+    try:
+        parts = explore("immediate", plans=["same"], journals=["wal"], locks=["wait"]).parts
+    finally:
+        gc.set_threshold(*usual)
+        gc.callbacks.remove(timed)
+    assert [part.reads_the_clock for part in parts] == [False]
 
 
 def test_a_claim_that_is_looked_at_in_the_transaction_is_right() -> None:

@@ -5,6 +5,7 @@ What one of them waits for outside SQLite, none of the others can bring about: t
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Sequence
 from contextvars import copy_context
@@ -45,8 +46,10 @@ class Greenlets:
         store = str(site.path.resolve())
         self._gates = [Gate(store, waits, self._park, clock, alone=True) for _ in range(workers)]
         self._connections: list[Any] = [None] * workers
-        self._running: list[greenlet | None] = [None] * workers
-        self._todo: list[tuple[Sequence[Call], bool] | None] = [None] * workers
+        # They outlive schedules: to start a greenlet costs as much as several switches.
+        self._running = [greenlet(functools.partial(self._run, worker)) for worker in range(workers)]
+        self._inside = [False] * workers
+        self._todo: list[tuple[Sequence[Call], bool]] = [((), False)] * workers
         self._watchdog = Watchdog(patience)
         self._stepped = surroundings(store)
 
@@ -71,7 +74,6 @@ class Greenlets:
             )
             self.shares |= is_anothers(self._gates[worker], self._connections[worker])
         self._gates[worker].dead = False
-        self._running[worker] = greenlet(self._run)
         self._todo[worker] = calls, live
 
     def resume(self, worker: int, command: str) -> Event:
@@ -80,17 +82,12 @@ class Greenlets:
         Raises:
             NeedsOthers: It waits outside SQLite, or runs statements beside.
         """
-        running = self._running[worker]
-        assert running is not None
         self._hub = getcurrent()
         watchdog = self._watchdog
         watchdog.turn += 1
         watchdog.inside = True
         try:
-            if running:
-                event: Event = running.switch(command)
-            else:
-                event = running.switch(worker)
+            event: Event = self._running[worker].switch(command)
         finally:
             watchdog.inside = False
         if event.kind == "asleep":
@@ -122,17 +119,23 @@ class Greenlets:
                 self._site.receiver.close(db)
 
     def _end(self, worker: int) -> None:
-        running, self._running[worker] = self._running[worker], None
-        if running:  # started and not ended
-            running.switch(DIE)
+        if self._inside[worker]:
+            self._hub = getcurrent()
+            self._running[worker].switch(DIE)
         end_all(self._gates[worker])
 
-    def _run(self, worker: int) -> Event:
+    def _run(self, worker: int, command: str) -> None:
+        """Of a worker's greenlet, without end; what calls leave in a context is gone with them."""
+        while True:
+            self._inside[worker] = True
+            event = copy_context().run(self._deliver, worker)
+            self._inside[worker] = False
+            self._hub.switch(event)
+
+    def _deliver(self, worker: int) -> Event:
         gate = self._gates[worker]
-        todo = self._todo[worker]
-        assert todo is not None
         try:
-            deliver(gate, self._site.receiver, self._connections[worker], *todo)
+            deliver(gate, self._site.receiver, self._connections[worker], *self._todo[worker])
         except Overdue:
             return Event("asleep" if self._watchdog.asleep else "overdue", self._watchdog.where)
         except Killed:

@@ -24,6 +24,14 @@ FOLDER = "oncebench-explore-"
 """What the name of a site's folder begins with; the process's number follows."""
 _tokens = itertools.count(1)  # of the process, as is what a receiver may remember
 WITNESS = "oncebench_witness"
+_RENEWAL = (  # one by one, since the driver keeps statements, but not scripts
+    "BEGIN IMMEDIATE",
+    "DELETE FROM inbox",
+    "DELETE FROM stock",
+    "INSERT INTO stock VALUES (0)",
+    f"DELETE FROM {WITNESS}",
+    "COMMIT",
+)
 
 Row = tuple[Any, ...]
 
@@ -122,10 +130,8 @@ class Site:
                 Path(f"{self.path}{suffix}").write_bytes(content)
             self._open()
         elif self._commits() != self._clean:
-            self._observer.executescript(
-                "BEGIN IMMEDIATE; DELETE FROM inbox; DELETE FROM stock; INSERT INTO stock VALUES (0);"
-                f"DELETE FROM {WITNESS}; COMMIT"
-            )
+            for sql in _RENEWAL:
+                self._observer.execute(sql)
         self._clean = self._seen = self._commits()
         return _EMPTY if self._ours else self.read()
 
