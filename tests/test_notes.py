@@ -26,7 +26,7 @@ def call(id: str, at: int, outcome: Outcome, *, took: float = 1, detail: str = "
 
 
 def made(operations: Sequence[Operation], *, stuck: Sequence[int] = (), impatient: bool = False) -> Race:
-    """One worker, a delivery each ten milliseconds, a new start before the thousandth."""
+    """One worker; call n is at n ms, and its process is new from the thousandth delivery on."""
     ended = Race("mine", Workload(workers=1), Settings(), Policy(), effective=[Settings()])
     many = [[Delivery("x", 5)] * 999]
     ended.phases = [

@@ -16,7 +16,7 @@ from oncebench.workload import EXTREME
 if TYPE_CHECKING:
     from oncebench.messages import Flags, Ints
 
-KEPT = 0.95
+_KEPT = 0.95
 """Share of the offered rate that must have been handed over for it to count as kept."""
 _WINDOW = 5  # redeliveries that were known, and as many that were not, before a window is spoken of
 
@@ -45,7 +45,7 @@ def _no_room(race: Race) -> Iterator[str]:
 
 
 def _not_kept(load: Load) -> Iterator[str]:
-    if load.reached < KEPT * load.rate:
+    if load.reached < _KEPT * load.rate:
         yield (
             f"{load.rate:,.10g}/s were offered and {load.reached:,.0f}/s handed over: workers were late, and "
             "the latencies are those of a queue that grew; lower the rate, or raise the workers"
