@@ -53,7 +53,7 @@ def connect_stepped(database: Any, *arguments: Any, **named: Any) -> Any:
     db = _connect(database, timeout=0, factory=stepped(base), **named)
     db.patient, db.store, db.owner, db.thread, db.readers = patient, place, gate, thread, set()
     follow(db)
-    gate.opened(db)
+    gate.uses(db)
     return db
 
 

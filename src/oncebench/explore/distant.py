@@ -47,7 +47,7 @@ def serve(
         elif order == "deliver":
             gate.dead = False
             try:
-                deliver(gate, receiver, db, *details)
+                event = deliver(gate, receiver, db, *details)
             except Killed:
                 event = gate.objection or event
         elif order == "settle":
@@ -124,6 +124,7 @@ class Distant:
         self._todo: list[tuple[Sequence[Call], bool] | None] = [None] * len(lines)
         self._under_way = [False] * len(lines)
         self._sleeps = [False] * len(lines)
+        self._has_open = [False] * len(lines)
         self._lost = False
 
     def begin(self, worker: int, calls: Sequence[Call], live: bool = True) -> None:
@@ -159,7 +160,9 @@ class Distant:
         return later or event
 
     def _noted(self, worker: int, event: Event) -> Event:
-        self._under_way[worker] = event.kind in ("step", "wait", "answer", "asleep", "overdue")
+        going_on = event.kind in ("step", "wait", "answer", "asleep", "overdue")
+        self._under_way[worker] = going_on and not event.over
+        self._has_open[worker] = event.holding > 0 or event.kind != "answer"
         self._sleeps[worker] = event.kind == "asleep"
         self._lost |= event.kind == "overdue"
         if event.kind == "needs":
@@ -179,7 +182,8 @@ class Distant:
         for worker in sorted(range(len(self.lines)), key=self._sleeps.__getitem__):  # the others wake them
             self.end(worker)
         for worker in range(len(self.lines)):
-            if self.connected[worker] and not self._lost:
+            if self._has_open[worker] and not self._lost:
+                self._has_open[worker] = False
                 self.ask(worker, "settle")
 
     def disconnect(self) -> None:
@@ -193,7 +197,7 @@ class Distant:
         """End a call that is under way."""
         self._todo[worker] = None
         if self._under_way[worker]:
-            self._under_way[worker] = False
+            self._under_way[worker], self._has_open[worker] = False, True
             self.lines[worker].say(DIE)
             if self._lost:
                 return
@@ -205,7 +209,8 @@ class Distant:
     def forget(self, worker: int) -> None:
         """A worker is gone, with its call and its connection."""
         self._todo[worker] = None
-        self._under_way[worker] = self._sleeps[worker] = self.connected[worker] = False
+        self._under_way[worker] = self._sleeps[worker] = False
+        self._has_open[worker] = self.connected[worker] = False
 
     def ask(self, worker: int, order: str) -> str:
         """Have something done between calls, and hear what there is to say about it."""

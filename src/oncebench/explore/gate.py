@@ -48,6 +48,7 @@ class Event(NamedTuple):
         holding: How many of its connections may hold a lock.
         outcome: Of an answer, an `oncebench.messages.Outcome`.
         left_open: Whether the call came back with a transaction open.
+        over: Whether it was the last of the calls that the worker was given: it does not wait for an answer.
     """
 
     kind: str
@@ -57,6 +58,7 @@ class Event(NamedTuple):
     holding: int = 0
     outcome: int = 0
     left_open: bool = False
+    over: bool = False
 
 
 class Killed(BaseException):
@@ -75,7 +77,7 @@ class Gate:
         waits: Whether a worker waits where SQLite's busy handler would.
         live: Whether statements are steps now; they are not while the bench itself calls.
         dead: Whether the worker was killed.
-        connections: Open ones, in the order they were opened.
+        connections: That it has opened, or used, in the order in which it first did.
         last: The last statement it was let through to.
         thread: The worker's own.
         alone: Whether no other thread may run its statements.
@@ -83,6 +85,7 @@ class Gate:
         clock: What its code takes for the time; None for the system's.
         has_process: Whether no other worker lives in its process.
         moment: The time that "now" means in its statement; None if nobody asked.
+        idle: Whether it has answered all calls that it was given.
     """
 
     def __init__(
@@ -107,6 +110,7 @@ class Gate:
         self._park = park
         self.has_process = has_process
         self.moment: float | None = None
+        self.idle = False
         self._needs: Event | None = None
         self._parking = threading.Lock()
         self._seen: list[object] = []
@@ -132,19 +136,32 @@ class Gate:
             return False
         return self.park(Event("wait", code, "", self._told(), self._holding())) != TIME_OUT
 
-    def answer(self, outcome: int, detail: str, left_open: bool) -> None:
-        """A call has ended."""
-        self.park(Event("answer", detail, "", self._told(), self._holding(), outcome, left_open))
+    def answer(self, outcome: int, detail: str, left_open: bool, over: bool) -> Event:
+        """What to say of a call that has ended.
+
+        Raises:
+            Killed: The worker died in it.
+        """
+        if self.dead:
+            raise Killed
+        if self.store in opened_by_strangers:
+            self._refusal = NOBODYS_THREAD
+        event = Event("answer", detail, "", self._told(), self._holding(), outcome, left_open, over)
+        return self.objection or event
 
     def park(self, event: Event) -> str:
-        """Give the turn back, and hear what to do when it comes again."""
+        """Give the turn back, and hear what to do when it comes again.
+
+        Raises:
+            Killed: The worker is to die.
+        """
         if self.dead:
             raise Killed
         if self.store in opened_by_strangers:
             self._refusal = NOBODYS_THREAD
         if self.alone:
             command = self._park(self.objection or event)
-        elif self._parking.acquire(blocking=False):
+        elif not self.idle and self._parking.acquire(blocking=False):
             try:
                 command = self._park(self.objection or event)
             finally:
@@ -187,16 +204,17 @@ class Gate:
         """Why the receiver cannot be explored, or not by such workers; None if it can."""
         return Event("refused", self._refusal) if self._refusal else self._needs
 
-    def opened(self, db: Any) -> None:
-        """A connection is open."""
-        self.connections = [known for known in self.connections if known() is not None]
-        self.connections.append(weakref.ref(db))
+    def uses(self, db: Any) -> None:
+        """It has opened a connection, or runs a statement on one that another has."""
+        if not self.has_used(db):
+            self.connections = [known for known in self.connections if known() is not None]
+            self.connections.append(weakref.ref(db))
 
-    def has_opened(self, db: Any) -> bool:
-        """Whether this worker opened a connection, and not another."""
+    def has_used(self, db: Any) -> bool:
+        """Whether a connection is one of these."""
         return any(known() is db for known in self.connections)
 
-    def opened_ones(self) -> list[Any]:
+    def used_ones(self) -> list[Any]:
         """Connections that are there still."""
         return [db for known in self.connections if (db := known()) is not None]
 

@@ -135,7 +135,7 @@ class Greenlets:
     def _deliver(self, worker: int) -> Event:
         gate = self._gates[worker]
         try:
-            deliver(gate, self._site.receiver, self._connections[worker], *self._todo[worker])
+            return deliver(gate, self._site.receiver, self._connections[worker], *self._todo[worker])
         except Overdue:
             return Event("asleep" if self._watchdog.asleep else "overdue", self._watchdog.where)
         except Killed:

@@ -167,8 +167,10 @@ class Stepped(sqlite3.Connection):
             return action()
         if self.store != gate.store:
             gate.refuse(ONE_STORE)
-        if gate.alone and gate is not self.owner and gate.handed is not self:
-            gate.go_on("threads", BESIDE)  # it may be kept for each thread: then others would have their own
+        if gate is not self.owner:
+            if gate.alone and gate.handed is not self:
+                gate.go_on("threads", BESIDE)  # it may be kept for each thread: others would have their own
+            gate.uses(self)
         gate.step(sql, parameters)
         try:
             return action()

@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Any
 
-from oncebench.explore.gate import Gate, Interrupted, Killed, gate_of_caller
+from oncebench.explore.gate import Event, Gate, Interrupted, Killed, gate_of_caller
 from oncebench.explore.stepping import Stepped, SteppedCursor
 from oncebench.messages import Outcome
 from oncebench.race.failures import classify
@@ -31,19 +31,22 @@ def connect(gate: Gate, receiver: Receiver, path: Any, settings: Settings) -> An
 
 def is_anothers(gate: Gate, db: Any) -> bool:
     """Whether a worker was given a connection that another worker had opened."""
-    return isinstance(db, Stepped) and not gate.has_opened(db)
+    return isinstance(db, Stepped) and not gate.has_used(db)
 
 
-def deliver(gate: Gate, receiver: Receiver, db: Any, calls: Sequence[Call], live: bool) -> None:
-    """Make these calls, parking at the gate before each statement and after each call.
+def deliver(gate: Gate, receiver: Receiver, db: Any, calls: Sequence[Call], live: bool) -> Event:
+    """Make these calls, parking at the gate before each statement and between two calls.
+
+    Returns:
+        The last one's answer.
 
     Raises:
         oncebench.explore.gate.Killed: The worker was to die.
     """
-    gate.live = live
+    gate.live, gate.idle = live, False
     gate_of_caller.set(gate)
     attributed = isinstance(db, witness.Witnessed)
-    for id, qty, call in calls:
+    for n, (id, qty, call) in enumerate(calls, 1):
         if attributed:
             db.call = call
         gate.last = ""
@@ -64,7 +67,11 @@ def deliver(gate: Gate, receiver: Receiver, db: Any, calls: Sequence[Call], live
         left_open = _is_open(gate, db) and not gate.last.startswith("BEGIN")
         if left_open and not outcome.is_completion:
             end_transactions(gate, db)  # what a pool does with a connection that comes back so
-        gate.answer(outcome, detail, left_open)
+        event = gate.answer(outcome, detail, left_open, over=n == len(calls))
+        if not event.over:
+            gate.park(event)
+    gate.idle = True
+    return event
 
 
 def _is_open(gate: Gate, db: Any) -> bool:
@@ -75,7 +82,7 @@ def _is_open(gate: Gate, db: Any) -> bool:
 
 
 def _of(gate: Gate, db: Any) -> list[Any]:
-    return [db] if isinstance(db, sqlite3.Connection) else gate.opened_ones()
+    return [db] if isinstance(db, sqlite3.Connection) else gate.used_ones()
 
 
 def end_transactions(gate: Gate, db: Any) -> None:
@@ -86,7 +93,7 @@ def end_transactions(gate: Gate, db: Any) -> None:
 
 def end_all(gate: Gate) -> None:
     """End whatever a worker has open that is gone, without a step: nobody reads its cursors to their end."""
-    for db in gate.opened_ones():
+    for db in gate.used_ones():
         for cursor in [reader() for reader in list(db.readers)]:
             if cursor is not None:
                 SteppedCursor.close(cursor)
