@@ -337,6 +337,8 @@ class _Audit:
     def _say_rows(self, kind: Kind, wrong: Flags, message: str) -> None:
         """One violation for each id among these rows, the first row its proof."""
         rows = np.flatnonzero(wrong)
+        if not len(rows):  # as it should be: to sort nothing takes time too
+            return
         ids, first = np.unique(self.h.id[rows], return_index=True)
         for id, at in zip(ids.tolist(), first.tolist(), strict=True):
             self._say(kind, id, message, [int(rows[at])])

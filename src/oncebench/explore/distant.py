@@ -83,14 +83,14 @@ class Line(ABC):
 
     def hear(self) -> Event:
         """Wait for its answer; an "asleep" or "overdue" event while there is none."""
-        pulse = self.pulse()
-        until = time.monotonic() + self.patience
+        if (event := self.heard_within(TICK)) is not None:
+            return event
+        pulse, until = self.pulse(), time.monotonic() + self.patience
         while time.monotonic() < until:
-            event = self.heard_within(TICK)
-            if event is not None:
-                return event
             if pulse.is_still():
                 return Event("asleep", self.where())
+            if (event := self.heard_within(TICK)) is not None:
+                return event
         self.is_overdue = True
         return Event("overdue", self.where())
 

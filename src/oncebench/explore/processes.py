@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import faulthandler
 import os
+import pickle
 import re
 import select
 import signal
@@ -20,6 +21,7 @@ from types import TracebackType
 from typing import Any
 
 import oncebench
+from oncebench.explore.core import one_core
 from oncebench.explore.distant import Distant, Line, serve
 from oncebench.explore.gate import Event
 from oncebench.explore.pulse import Pulse, place, threads_of
@@ -57,9 +59,11 @@ class Processes(Distant):
         self._members: list[_Process] = []
         self._spare: _Process | None = None
         self._workers = workers
+        self._around = contextlib.ExitStack()
         super().__init__([], patience)
 
     def __enter__(self) -> Processes:
+        self._around.enter_context(one_core())
         try:
             self._members = [self._new() for _ in range(self._workers)]
             super().__init__(list(self._members), self._patience)
@@ -74,6 +78,7 @@ class Processes(Distant):
         for member in [*self._members, *([self._spare] if self._spare else [])]:
             member.kill()
         self._members, self._spare = [], None
+        self._around.close()
 
     def kill(self, worker: int) -> None:
         """SIGKILL; a process that stood by, with a connection already open, takes its place."""
@@ -118,6 +123,8 @@ class _Process(Line):
         super().__init__(patience)
         self.connected = False
         self._line, theirs = Pipe()
+        self._ready = select.poll()  # the line's own poll makes one anew each time
+        self._ready.register(self._line, select.POLLIN)
         self._stack, its_stack = os.pipe()
         environment = dict(os.environ)
         source = str(Path(oncebench.__file__).parents[1])
@@ -150,7 +157,7 @@ class _Process(Line):
 
     def say(self, message: Any) -> None:
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # the next hear() says so
-            self._line.send(message)
+            self._line.send_bytes(pickle.dumps(message))
 
     def pulse(self) -> Pulse:
         return Pulse(self._process.pid, lambda: threads_of(self._process.pid))
@@ -163,8 +170,8 @@ class _Process(Line):
 
     def heard_within(self, seconds: float) -> Event | None:
         try:
-            if self._line.poll(seconds):
-                event: Event = self._line.recv()
+            if self._ready.poll(1000 * seconds):
+                event: Event = pickle.loads(self._line.recv_bytes())
                 return event
         except (EOFError, ConnectionResetError):
             return Event("refused", "its worker process ended by itself: a receiver must not end the process")
@@ -181,20 +188,27 @@ class _Process(Line):
 
 def _main() -> None:
     line = Connection(int(sys.argv[1]))
+
+    def hear() -> Any:
+        return pickle.loads(line.recv_bytes())
+
+    def say(event: Event) -> None:
+        line.send_bytes(pickle.dumps(event))
+
     faulthandler.register(_WHERE, int(sys.argv[2]), all_threads=False)
     try:
-        name, import_path, path, settings, waits = line.recv()
+        name, import_path, path, settings, waits = hear()
         sys.path[:] = import_path
         try:
             receiver = loader.load(name)
         except BadInput as error:
-            line.send(Event("refused", str(error)))
+            say(Event("refused", str(error)))
             return
-        line.send(Event("done"))
+        say(Event("done"))
         from oncebench.explore.surroundings import surroundings
 
         with surroundings(str(Path(path).resolve())):
-            serve(line.recv, line.send, receiver, Path(path), settings, waits, has_process=True)
+            serve(hear, say, receiver, Path(path), settings, waits, has_process=True)
     except (EOFError, BrokenPipeError, ConnectionResetError):  # the scheduler is gone
         pass
     os._exit(0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import queue
@@ -11,6 +12,7 @@ from types import TracebackType
 from typing import Any
 
 from oncebench.explore.clock import Clock
+from oncebench.explore.core import one_core
 from oncebench.explore.distant import Distant, Line, serve
 from oncebench.explore.gate import Event, Killed, started_by
 from oncebench.explore.pulse import Pulse, frames, place
@@ -39,10 +41,12 @@ class Threads(Distant):
         self._threads = [_Thread(site, waits, patience, clock) for _ in range(workers)]
         super().__init__(list(self._threads), patience)
         self.clock = clock
-        self._stepped = surroundings(str(site.path.resolve()))
+        self._store = str(site.path.resolve())
+        self._around = contextlib.ExitStack()
 
     def __enter__(self) -> Threads:
-        self._stepped.__enter__()
+        self._around.enter_context(surroundings(self._store))
+        self._around.enter_context(one_core())
         for thread in self._threads:
             thread.start()
         return self
@@ -53,7 +57,7 @@ class Threads(Distant):
             for thread in self._threads:
                 thread.stop()
         finally:
-            self._stepped.__exit__(None, None, None)
+            self._around.close()
 
 
 class _Thread(Line):
