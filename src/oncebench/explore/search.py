@@ -117,14 +117,14 @@ class Search:
                 self._edges[parent].append(((_END, run.outcome), edge))
                 self.found.setdefault(run.outcome, Found(run)).offer(run)
                 return run
-            state = play.key() if self.reduce else tuple(play.schedule)
+            state = play.key() if self.reduce else play.schedule
             self._edges[parent].append((state, edge))
             if state in self._edges:
                 self.crew.settle()
                 self.cut += 1
                 return None
             self._edges[state] = []
-            prefix = tuple(play.schedule)
+            prefix = play.schedule
             costs = [play.costs(option) for option in options]
             while not play.move(options[0]):  # it still waits; when all do, one of them times out
                 options = options[1:] or play.enabled()

@@ -18,7 +18,7 @@ class Status(enum.Enum):
     DONE = "all delivered"
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Seat:
     """Where one worker is.
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from oncebench.audit import Findings, Kind, Violation, audit, overlapped
@@ -183,6 +183,8 @@ class _How:
     most: int | None
     reduce: bool
     seed: int
+    judged: dict[Hashable, tuple[Findings, bool]] = field(default_factory=dict)
+    """For all that a judge saw: what he found, and whether deliveries of one message overlapped."""
 
 
 def _explored(code: Receiver, plan: Plan, setting: Setting, how: _How) -> Part:
@@ -237,7 +239,7 @@ def _searched(code: Receiver, plan: Plan, setting: Setting, how: _How) -> Part:
                     for _ in work.runs():
                         pass
                     break
-            _judge_all(part, work)
+            _judge_all(part, work, how)
             if setting.on != "greenlets" and not _write_down(part, crew, site):
                 part.notes.append("a smallest schedule did not show its fault when it was played again")
             if isinstance(work, Sample):
@@ -314,7 +316,7 @@ def _twice(crew: Crew, site: Site, part: Part, views: Views) -> Run:
     return once
 
 
-def _judge_all(part: Part, work: Search | Sample) -> None:
+def _judge_all(part: Part, work: Search | Sample, how: _How) -> None:
     part.run, part.total, part.complete = work.played + work.cut, work.total, work.complete
     smallest: dict[Kind, tuple[Run, Violation]] = {}
     counts: Counter[Kind] = Counter()
@@ -328,8 +330,12 @@ def _judge_all(part: Part, work: Search | Sample) -> None:
         part.expected += weight * sum(qty for id, qty in dict(run.after.inbox).items() if id not in known)
         part.observed += weight * (run.after.total - run.before.total)
         part.deadlocks += weight if run.deadlocks else 0
-        part.overlapped += weight if len(run.operations) and overlapped(run.history).any() else 0
-        findings = judge(run)
+        seen = run.operations, run.outcome
+        if seen not in how.judged:  # other parts may come to the same
+            meets = bool(run.operations) and bool(overlapped(run.history).any())
+            how.judged[seen] = judge(run), meets
+        findings, meets = how.judged[seen]
+        part.overlapped += weight if meets else 0
         part.broken += weight if findings.violations else 0
         for violation in {v.kind: v for v in reversed(findings.violations)}.values():
             counts[violation.kind] += weight
