@@ -31,7 +31,7 @@ from oncebench.explore.search import Search
 from oncebench.explore.site import Site
 from oncebench.explore.strategies import PCT, Random, Sample, play_chosen
 from oncebench.explore.views import Views
-from oncebench.receivers import loader
+from oncebench.receivers import loader, naive
 from oncebench.stores.sqlite import Journal, Settings
 from oncebench.testing.exploration import Crewed, Locks, Setting
 from oncebench.testing.exploring import explore, judge
@@ -46,10 +46,10 @@ def main() -> None:
     """Print all tables."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--seconds", type=float, default=2.0, help="for each figure")
-    parser.add_argument("--peer", action="store_true", help="only frontrun: its schedules a second")
+    parser.add_argument("--peer", metavar="ON", help="only frontrun, on threads or processes: its rate")
     options = parser.parse_args()
     if options.peer:
-        print(_peer(options.seconds))
+        print(_peer(options.peer, options.seconds))
         return
     seconds = options.seconds / TURNS
     print("schedules a second, 2 workers, a message each (x: the price of a schedule, in floors)")
@@ -192,36 +192,45 @@ def _until_found() -> dict[str, float]:
 
 
 def _frontrun(seconds: float) -> None:
-    """The closest peer on the same receiver and schema: naive, two deliveries of one message, threads.
+    """The closest peer on the same receiver and schema: naive, two deliveries of one message.
 
-    It needs an environment of its own, so it runs in another process.
+    It needs an environment of its own, so it runs in another process. Its threads are what it uses if nothing
+    else is said; its processes are asked to outlive schedules, as ours do.
     """
     program = Path(sys.executable).with_name("frontrun")
     if not program.exists():
-        print("\nfrontrun is not installed here (pip install frontrun): not compared")
+        print("\nfrontrun is not installed here (pip install 'frontrun[process]'): not compared")
         return
-    command = [str(program), sys.executable, __file__, "--peer", "--seconds", str(seconds)]
 
-    def theirs() -> float:
+    def theirs(on: str) -> float:
+        command = [str(program), sys.executable, __file__, "--peer", on, "--seconds", str(seconds)]
         ran = subprocess.run(command, capture_output=True, text=True, check=False)
         if ran.returncode:
             raise SystemExit(f"frontrun did not run: {ran.stderr[-500:]}")
         return float(ran.stdout.splitlines()[-1])
 
     plan = Plan.of("same", 2)
-    for on in ("greenlets", "threads", "processes"):
+    print("\nschedules a second on the wall, naive, verdicts included, and frontrun's")
+    pairs: list[tuple[Crewed, str]] = [(on, "threads") for on in ("greenlets", "threads", "processes")]
+
+    def ours(on: Crewed) -> float:
         with stage(loader.load("naive"), plan, Setting(on=on)) as (site, crew):
-            ours = functools.partial(_searched, crew, site, plan, seconds / TURNS, time.perf_counter)
-            rates = in_turn(TURNS, ours, theirs)
-        print(f"{on:<10} {spread(rates[0], 0)}/s, {spread(ratios(*rates), 1)} times frontrun's")
-    print(f"frontrun, threads, naive: {spread(rates[1], 1)}/s")
+            _searched(crew, site, plan, 0.0, time.perf_counter)
+            return _searched(crew, site, plan, seconds / TURNS, time.perf_counter)
+
+    for on, its in [*pairs, ("processes", "processes")]:
+        rates = in_turn(TURNS, functools.partial(ours, on), functools.partial(theirs, its))
+        print(f"  {on:<10}{spread(rates[0], 0)}/s   its {its:<10}{spread(rates[1], 1)}/s   ", end="")
+        print(f"{spread(ratios(*rates), 1)} times")
 
 
-def _peer(seconds: float) -> float:
+def _peer(on: str, seconds: float) -> float:
+    """The schedules a second that frontrun plays; on processes it may be through before the time is over."""
     import frontrun  # type: ignore[import-not-found, import-untyped, unused-ignore]
 
     receiver = loader.load("naive")
     site = Site(receiver, Settings("wal", "off", 5.0))
+    path, settings, connect = site.path, site.settings, receiver.connect  # a process is sent no more
     runs = 0
 
     def renew() -> None:
@@ -230,20 +239,23 @@ def _peer(seconds: float) -> float:
         site.renew(lambda: None)
 
     def work(_: object) -> None:
-        db = receiver.connect(site.path, site.settings)
+        db = connect(path, settings)
         try:
-            receiver.receive(db, "m1", 3)
+            naive.receive(db, "m1", 3)
         finally:
             db.close()
 
+    how: dict[str, Any] = {"reproduce_on_failure": 0}
+    if on == "processes":
+        how = {"execution": "process", "reuse_workers": True}
     start = time.perf_counter()
     frontrun.explore(
         renew,
         [work, work],
         lambda _: site.read().total == 3,
         stop_on_first=False,
-        reproduce_on_failure=0,
         total_timeout=seconds,
+        **how,
     )
     took = time.perf_counter() - start
     site.close()
