@@ -61,6 +61,12 @@ def audit_columns(run: Columns, stuck: Sequence[int] = (), drain_from: int | Non
     return _Audit(run).findings(stuck, drain_from)
 
 
+def _where(flags: Flags) -> Ints:
+    """As `numpy.flatnonzero`, in a fifth of its time on the few rows of a schedule."""
+    rows: Ints = flags.nonzero()[0]
+    return rows
+
+
 def _sums(where: Ints, values: Exact, n: int) -> Exact:
     """`n` sums, each of the values that belong there: in 64 bits where they surely fit, else of any size."""
     most = max(int(values.max()), -int(values.min())) if len(values) else 0
@@ -109,7 +115,7 @@ class _Audit:
         self._left_open()
         if drain_from is not None:
             self._drained(drain_from)
-        for row in [*stuck, *np.flatnonzero(h.detail == self._detail(DEADLINE))]:
+        for row in [*stuck, *_where(h.detail == self._detail(DEADLINE))]:
             detail = h.details[h.detail[row]] or "no answer"
             self._say(Kind.STUCK, int(h.id[row]), f"its delivery was never answered ({detail})", [int(row)])
         remarks = self._ghosts()
@@ -120,14 +126,14 @@ class _Audit:
         h = self.h
         settled = self.was.copy()
         start = np.where(self.known, np.int64(-1), np.int64(NEVER))
-        rows = np.flatnonzero(self.applied & ~self.known[h.id])
+        rows = _where(self.applied & ~self.known[h.id])
         rows = rows[np.lexsort((h.call[rows], h.invoked[rows]))][::-1]
         settled[h.id[rows]] = h.qty[rows]
         start[h.id[rows]] = h.invoked[rows]
         # Nobody says that it applied this one, but it is there: a call without a conclusive answer may have
         # done it. A failed one may too (an exception after its COMMIT); the witness says more about those.
         claimed = (start < NEVER) | ~self.there
-        rows = np.flatnonzero((self.open | self.failed) & ~claimed[h.id])
+        rows = _where((self.open | self.failed) & ~claimed[h.id])
         rows = rows[h.qty[rows] == self.qty[h.id[rows]]]
         settled[h.id[rows]] = h.qty[rows]
         np.minimum.at(start, h.id[rows], h.invoked[rows])
@@ -164,19 +170,19 @@ class _Audit:
         lost = (self.applied | self.duplicate) & ~self.there[h.id]
         self._say_rows(Kind.ACKED_BUT_LOST, lost, "answered as done, but it is not in the inbox")
         gone = self.known & ~self.there
-        for id in np.flatnonzero(gone).tolist():
+        for id in _where(gone).tolist():
             self._say(Kind.ACKED_BUT_LOST, id, "was in the inbox before the run and is gone")
-        for id in np.flatnonzero(self.run.rows > 1).tolist():
+        for id in _where(self.run.rows > 1).tolist():
             self._say(Kind.RECORD_EFFECT_MISMATCH, id, f"{self.run.rows[id]} rows in the inbox")
         ever = self.start < NEVER
         other = self.there & ever & (self.qty != self.settled)
-        for id in np.flatnonzero(other).tolist():
+        for id in _where(other).tolist():
             self._say(
                 Kind.RECORD_EFFECT_MISMATCH,
                 id,
                 f"applied with {self.settled[id]}, but the inbox has it with {self.qty[id]}",
             )
-        for id in np.flatnonzero(self.there & ~ever).tolist():
+        for id in _where(self.there & ~ever).tolist():
             self._say(
                 Kind.RECORD_EFFECT_MISMATCH, id, "in the inbox, and no delivery of it can have put it there"
             )
@@ -198,7 +204,7 @@ class _Audit:
         if not known[effect].all():
             return None
         effects, calls = self._credited(row, known)
-        for id in np.flatnonzero(effects != self.expected).tolist():
+        for id in _where(effects != self.expected).tolist():
             sums = f"effects of {effects[id]} where the inbox says {self.expected[id]}"
             doubled = calls[id] + self.known[id] > 1 and effects[id] > self.expected[id]
             self._say(
@@ -262,7 +268,7 @@ class _Audit:
 
     def _applied_twice(self) -> None:
         """More than one answered applied: a double effect, unless the witness or the total says otherwise."""
-        for id in np.flatnonzero(self.twice).tolist():
+        for id in _where(self.twice).tolist():
             effect = self.surplus > 0 if self.effects is None else self.effects[id] > self.expected[id]
             sums = f"together {self.applied_sum[id]}, where the inbox says {self.expected[id]}"
             many = f"{self.applications[id]} deliveries answered applied, {sums}"
@@ -323,7 +329,7 @@ class _Audit:
             ghosts = able & self.failed & ~unsure[h.id] & (h.invoked == self.start[h.id])
         return [
             Violation(Kind.GHOST_APPLY, self.names[h.id[row]], "failed although its work was done", (h[row],))
-            for row in np.flatnonzero(ghosts & ~harmed[h.id])[:MOST_EXAMPLES].tolist()
+            for row in _where(ghosts & ~harmed[h.id])[:MOST_EXAMPLES].tolist()
         ]
 
     def _detail(self, text: str) -> int:
@@ -336,7 +342,7 @@ class _Audit:
 
     def _say_rows(self, kind: Kind, wrong: Flags, message: str) -> None:
         """One violation for each id among these rows, the first row its proof."""
-        rows = np.flatnonzero(wrong)
+        rows = _where(wrong)
         if not len(rows):  # as it should be: to sort nothing takes time too
             return
         ids, first = np.unique(self.h.id[rows], return_index=True)
@@ -365,7 +371,7 @@ class _Audit:
     def _operations(self, kind: Kind, id: int) -> tuple[Operation, ...]:
         """The fewest operations of an id that prove it, in order of invocation."""
         h = self.h
-        rows = np.flatnonzero(h.id == id)
+        rows = _where(h.id == id)
         rows = rows[np.argsort(h.invoked[rows], kind="stable")]
         if kind is Kind.DOUBLE_APPLY:
             acted = rows[self.done[rows] != 0]
