@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from oncebench.audit import Findings, Verdict, audit
 from oncebench.crash.campaign import Crash, Killed
 from oncebench.messages import Operation, State
+from oncebench.results.excuses import is_our_world
 from oncebench.results.schema import Point, Proof, VariantResult
-from oncebench.results.summary import is_our_world, moved, proof, tally, total_effects, total_tallies
+from oncebench.results.summary import moved, proof, tally, total_effects, total_tallies
 
 MOST_PROOFS = 3
 """Proofs of one kind that are kept for a variant; the points have every kind."""

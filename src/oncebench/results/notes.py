@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from oncebench.messages import DEADLINE, MAX_QTY, NEVER, Outcome
+from oncebench.messages import DEADLINE, NEVER, Outcome
 from oncebench.race import Race
+from oncebench.results.excuses import may_refuse
 from oncebench.results.phases import inside
 from oncebench.results.schema import Load
-from oncebench.workload import EXTREME
 
 if TYPE_CHECKING:
     from oncebench.messages import Flags, Ints
@@ -25,15 +25,6 @@ def notes_of(race: Race, load: Load) -> list[str]:
     """All of them, a sentence each."""
     read = (_no_room(race), _not_kept(load), _at_once(race), _never_back(race), _forgets(race))
     return [*race.notes, *(note for notes in read for note in notes)]
-
-
-def may_refuse(race: Race, row: int) -> bool:
-    """Whether to refuse a message of the drain for ever is right: a total, or a column, has its bounds."""
-    if race.after is None:
-        return False
-    no_room = int(race.drained.qty[row]) > MAX_QTY - race.after.total
-    extreme = all(phase in EXTREME for phase in race.workload.phases)
-    return no_room or (extreme and race.drained.outcome[row] == Outcome.ERROR)
 
 
 def _no_room(race: Race) -> Iterator[str]:

@@ -10,7 +10,8 @@ import numpy as np
 from oncebench.audit import Findings, Verdict, Violation, audit, overlapped
 from oncebench.messages import CALL_BITS, NEVER, Event, History, Operation, Outcome, State
 from oncebench.race import Race, pace, reading
-from oncebench.results.notes import may_refuse, notes_of
+from oncebench.results.excuses import is_our_world, may_refuse
+from oncebench.results.notes import notes_of
 from oncebench.results.phases import bounds, inside, over_time
 from oncebench.results.schema import (
     Drain,
@@ -28,16 +29,6 @@ from oncebench.results.schema import (
 
 if TYPE_CHECKING:
     from oncebench.messages import Flags, Ints
-
-_OUR_WORLD = (
-    "SQLITE_FULL",
-    "SQLITE_IOERR",
-    "SQLITE_READONLY",
-    "SQLITE_CANTOPEN",
-    "SQLITE_CORRUPT",
-    "SQLITE_NOTADB",
-)
-"""Failures of the machine or the file: a drain that ends in one of them says nothing about the receiver."""
 
 
 def of_race(race: Race) -> RaceResult:
@@ -143,11 +134,6 @@ def _findings(race: Race) -> Findings:
         return findings
     stuck = [row for row in race.stuck if not (is_our_world(race.drained, row) or may_refuse(race, row))]
     return findings.join(audit(race.drained, race.before, race.after, stuck, len(race.history)))
-
-
-def is_our_world(history: History, row: int) -> bool:
-    """Whether a call failed for a fault of the machine or the file."""
-    return history[row].detail.startswith(_OUR_WORLD)
 
 
 def _why_unknown(race: Race, overlaps: int) -> list[str]:

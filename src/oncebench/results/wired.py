@@ -10,8 +10,9 @@ from msgspec import Struct, field
 
 from oncebench.audit import Findings, Verdict, audit, overlapped
 from oncebench.messages import CALL_BITS, COLUMNS, Event, History
+from oncebench.results.excuses import is_our_world
 from oncebench.results.schema import Effects, Proof, Tallies, VerdictWord
-from oncebench.results.summary import is_our_world, moved, proof, tally
+from oncebench.results.summary import moved, proof, tally
 from oncebench.wire.campaign import Campaign
 from oncebench.wire.retention import Late
 
