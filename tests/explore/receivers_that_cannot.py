@@ -175,6 +175,20 @@ def works_on_two_threads(db: sqlite3.Connection, id: str, qty: int) -> bool:
     return immediate.receive(db, id, qty)
 
 
+def leaves_a_thread_behind(db: sqlite3.Connection, id: str, qty: int) -> bool:
+    """Answers while a thread that it started looks into the store, and does not wait for it."""
+    path = db.execute("PRAGMA database_list").fetchone()[2]
+    answer = immediate.receive(db, id, qty)
+
+    def look() -> None:
+        other = sqlite3.connect(path, isolation_level=None)
+        seen(other, id, qty)
+        other.close()
+
+    threading.Thread(target=look, daemon=True).start()
+    return answer
+
+
 class ThreadOfNobody:
     """Its statements run on a thread that was there before any worker."""
 
@@ -240,6 +254,51 @@ class BypassesConnect:
     def receive(self, db: sqlite3.Connection, id: str, qty: int) -> bool:
         """As the reference."""
         return immediate.receive(db, id, qty)
+
+
+class SharesAPool:
+    """Connections go from one worker to the other between two calls, as those of an engine's pool do."""
+
+    def __init__(self) -> None:
+        self._free: list[sqlite3.Connection] = []
+        self._path: Path | None = None
+
+    def connect(self, path: Path) -> object:
+        """Itself: a call takes a connection, and gives it back."""
+        if self._path != path:
+            self._free, self._path = [], path
+        return self
+
+    def close(self, _: object) -> None:
+        """The pool outlives its users."""
+
+    def receive(self, _: object, id: str, qty: int) -> bool:
+        """As the reference, after a look that needs no transaction."""
+        taken = self._free.pop() if self._free else self._new()
+        try:
+            return seen(taken, id, qty) is False and self.work(taken, id, qty)
+        finally:
+            if taken.in_transaction:
+                taken.execute("ROLLBACK")
+            self._free.append(taken)
+
+    def work(self, db: sqlite3.Connection, id: str, qty: int) -> bool:
+        """Looks again."""
+        return immediate.receive(db, id, qty)
+
+    def _new(self) -> sqlite3.Connection:
+        assert self._path is not None
+        return sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
+
+
+class SharesAPoolAndDoesNotLookAgain(SharesAPool):
+    """The same with a fault."""
+
+    def work(self, db: sqlite3.Connection, id: str, qty: int) -> bool:
+        """What the look said may be old."""
+        db.execute("INSERT OR IGNORE INTO inbox VALUES (?, ?)", (id, qty))
+        db.execute("UPDATE stock SET total = total + ?", (qty,))
+        return True
 
 
 class SharesAConnection:

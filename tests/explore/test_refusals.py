@@ -6,6 +6,7 @@ import sqlite3
 import sys
 import tempfile
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from oncebench.explore.site import FOLDER
 from oncebench.explore.strategies import play_told
 from oncebench.messages import BadInput, Outcome
 from oncebench.testing import explore
-from oncebench.testing.exploration import Exploration
+from oncebench.testing.exploration import Crewed, Exploration, Locks
 from oncebench.testing.exploring import play
 
 from . import locks
@@ -180,6 +181,25 @@ def test_a_shared_connection_is_explored() -> None:
     """Statements of one worker fall into the other's transaction; on threads as on one."""
     result = explore(cannot.SharesAConnection(), **{**QUICK, "plans": ["same", "distinct", "death"]})
     assert result.verdict is Verdict.BROKEN
+
+
+@pytest.mark.parametrize("lock", ["error", "wait"])
+def test_a_connection_is_of_whoever_used_it_last(lock: Locks) -> None:
+    """What one worker has open on it is not laid at the door of one that had borrowed it before."""
+    plan = replace(Plan.parse("m1:3,m2:5/m1:3"), deaths=0)
+    settings: dict[str, Any] = {**QUICK, "plans": [plan], "locks": [lock], "on": "threads"}
+    result = explore(cannot.SharesAPool, **settings)
+    assert (result.verdict, result.failures) == (Verdict.SOUND, {})
+    broken = explore(cannot.SharesAPoolAndDoesNotLookAgain, **settings)
+    assert set(broken.failures) == {Kind.DOUBLE_APPLY}
+
+
+@pytest.mark.parametrize("on", ["threads", "processes"])
+def test_a_thread_that_outlives_its_call_is_refused(on: Crewed) -> None:
+    """Its statements would be steps of a worker that has answered."""
+    target = f"{Path(cannot.__file__)}:leaves_a_thread_behind"
+    with pytest.raises(BadInput, match="runs statements on two threads at once"):
+        explore(target, **{**QUICK, "on": on})
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,26 +16,30 @@ from pathlib import Path
 def one_core() -> Iterator[None]:
     """Within, the calling thread stays on the core that it is on, and so do threads and processes it starts.
 
-    Nothing happens where the system refuses, or knows no such thing: see sched_setaffinity(2) of Linux.
+    Afterwards they are free again, but for processes. Nothing happens where the system refuses, or knows no
+    such thing: see sched_setaffinity(2) of Linux.
     """
-    before = _pinned()
+    try:
+        free, here, others = os.sched_getaffinity(0), {_current()}, _threads()
+        os.sched_setaffinity(0, here)
+    except (AttributeError, OSError, ValueError, IndexError):
+        yield
+        return
+    others.discard(threading.get_native_id())
     try:
         yield
     finally:
-        if before:
-            os.sched_setaffinity(0, before)
+        for thread in _threads() - others:
+            with contextlib.suppress(OSError):  # it has ended, or its cores are gone
+                if os.sched_getaffinity(thread) == here:
+                    os.sched_setaffinity(thread, free)
 
 
-def _pinned() -> set[int]:
-    """The cores it could be on until now; none if it was not pinned."""
-    try:
-        before = os.sched_getaffinity(0)
-        os.sched_setaffinity(0, {_current()})
-    except (AttributeError, OSError, ValueError, IndexError):
-        return set()
-    return before
+def _threads() -> set[int]:
+    """Of this process, their numbers for the system."""
+    return {int(task.name) for task in Path("/proc/self/task").iterdir()}
 
 
 def _current() -> int:
-    """See proc_pid_stat(5): the 39th field."""
+    """The core that the caller is on: the 39th field, see proc_pid_stat(5)."""
     return int(Path("/proc/thread-self/stat").read_text(errors="replace").rpartition(")")[2].split()[36])

@@ -131,7 +131,7 @@ class Distant:
         """Give a worker calls to make; it starts when it is moved. Statements are steps if `live`."""
         if not self.connected[worker]:
             self.shares |= self.ask(worker, "connect") == SHARED
-            self.connected[worker] = True
+            self.connected[worker] = self._has_open[worker] = True
         self._todo[worker] = calls, live
 
     def resume(self, worker: int, command: str) -> Event:

@@ -11,7 +11,7 @@ from oncebench.explore.gate import GO
 from oncebench.explore.plan import Plan
 from oncebench.explore.run import Unexplorable
 from oncebench.explore.site import Site
-from oncebench.messages import CALL_BITS, Operation, Outcome
+from oncebench.messages import CALL_BITS, BadInput, Operation, Outcome
 
 MOST_TRIES = 3
 """Redeliveries of a message before it counts as stuck."""
@@ -35,6 +35,7 @@ def drain(
 
     Raises:
         Unexplorable: A redelivery did not come back.
+        BadInput: The receiver does what cannot be explored.
     """
     drained, stuck = list(operations), []
     last = {(operation.worker, operation.delivery): operation for operation in operations}
@@ -51,6 +52,8 @@ def drain(
             event = crew.resume(0, GO)
             if event.kind == "asleep":
                 event = crew.look_again(0, crew.patience) or event
+            if event.kind == "refused":
+                raise BadInput(f"{site.receiver.name} cannot be explored: {event.what}")
             if event.kind != "answer":
                 where = f": it is at {event.what}" if event.kind in ("asleep", "overdue") else ""
                 raise Unexplorable(

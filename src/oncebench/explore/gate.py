@@ -48,7 +48,7 @@ class Event(NamedTuple):
         holding: How many of its connections may hold a lock.
         outcome: Of an answer, an `oncebench.messages.Outcome`.
         left_open: Whether the call came back with a transaction open.
-        over: Whether it was the last of the calls that the worker was given: it does not wait for an answer.
+        over: Whether it was the last of the calls that the worker was given, which now waits for others.
     """
 
     kind: str
@@ -85,7 +85,6 @@ class Gate:
         clock: What its code takes for the time; None for the system's.
         has_process: Whether no other worker lives in its process.
         moment: The time that "now" means in its statement; None if nobody asked.
-        idle: Whether it has answered all calls that it was given.
     """
 
     def __init__(
@@ -110,11 +109,16 @@ class Gate:
         self._park = park
         self.has_process = has_process
         self.moment: float | None = None
-        self.idle = False
         self._needs: Event | None = None
         self._parking = threading.Lock()
         self._seen: list[object] = []
         self._refusal = ""
+
+    def begin(self, live: bool) -> None:
+        """Calls are made from now on; their statements are steps if `live`."""
+        self.live = live
+        if self._parking.locked():  # since it answered the last call before
+            self._parking.release()
 
     def step(self, statement: str, parameters: object) -> None:
         """Park before a statement until it is this worker's turn.
@@ -137,17 +141,20 @@ class Gate:
         return self.park(Event("wait", code, "", self._told(), self._holding())) != TIME_OUT
 
     def answer(self, outcome: int, detail: str, left_open: bool, over: bool) -> Event:
-        """What to say of a call that has ended.
+        """What to say of a call that has ended; if all are `over`, no thread of it may park after that.
 
         Raises:
-            Killed: The worker died in it.
+            Killed: The worker died in it, or cannot be explored.
         """
         if self.dead:
             raise Killed
         if self.store in opened_by_strangers:
             self._refusal = NOBODYS_THREAD
-        event = Event("answer", detail, "", self._told(), self._holding(), outcome, left_open, over)
-        return self.objection or event
+        if over and not self.alone and not self._parking.acquire(blocking=False):
+            self._refusal = ONE_AT_A_TIME
+        if self.objection is not None:
+            raise Killed
+        return Event("answer", detail, "", self._told(), self._holding(), outcome, left_open, over)
 
     def park(self, event: Event) -> str:
         """Give the turn back, and hear what to do when it comes again.
@@ -161,7 +168,7 @@ class Gate:
             self._refusal = NOBODYS_THREAD
         if self.alone:
             command = self._park(self.objection or event)
-        elif not self.idle and self._parking.acquire(blocking=False):
+        elif self._parking.acquire(blocking=False):
             try:
                 command = self._park(self.objection or event)
             finally:
@@ -205,24 +212,21 @@ class Gate:
         return Event("refused", self._refusal) if self._refusal else self._needs
 
     def uses(self, db: Any) -> None:
-        """It has opened a connection, or runs a statement on one that another has."""
-        if not self.has_used(db):
+        """It has opened a connection, or runs a statement on one that another has used."""
+        db.user = self
+        if not any(known() is db for known in self.connections):
             self.connections = [known for known in self.connections if known() is not None]
             self.connections.append(weakref.ref(db))
 
-    def has_used(self, db: Any) -> bool:
-        """Whether a connection is one of these."""
-        return any(known() is db for known in self.connections)
-
     def used_ones(self) -> list[Any]:
-        """Connections that are there still."""
-        return [db for known in self.connections if (db := known()) is not None]
+        """Connections that are there still, and that nobody else has used since."""
+        return [db for known in self.connections if (db := known()) is not None and db.user is self]
 
     def _holding(self) -> int:
         held = 0
         for known in self.connections:
             db = known()
-            if db is not None and db.holds:
+            if db is not None and db.user is self and db.holds:
                 held += 1
         return held
 

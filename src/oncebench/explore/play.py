@@ -1,4 +1,4 @@
-"""Play a schedule move by move: who may move, and what a move does."""
+"""Play a schedule move by move: what a move does."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class Position:
         self._able = None
 
     def able(self) -> list[Seat]:
-        """Who can go on. Asked twice between two moves: before one is picked, and for what it costs."""
+        """Who can go on. Asked before a move is picked, and again for what it costs."""
         if self._able is None:
             able = [seat for seat in self.seats if seat.can_go_on]
             able = [seat for seat in able if seat.refusals < MOST_REFUSALS] or able

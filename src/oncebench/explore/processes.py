@@ -75,10 +75,11 @@ class Processes(Distant):
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: object, trace: TracebackType | None) -> None:
-        for member in [*self._members, *([self._spare] if self._spare else [])]:
-            member.kill()
+        members = [*self._members, *([self._spare] if self._spare else [])]
         self._members, self._spare = [], None
-        self._around.close()
+        with self._around:
+            for member in members:
+                member.kill()
 
     def kill(self, worker: int) -> None:
         """SIGKILL; a process that stood by, with a connection already open, takes its place."""
@@ -163,10 +164,12 @@ class _Process(Line):
         return Pulse(self._process.pid, lambda: threads_of(self._process.pid))
 
     def kill(self) -> None:
+        """It may be killed already."""
         self._process.kill()
         self._process.wait()
-        self._line.close()
-        os.close(self._stack)
+        if not self._line.closed:
+            self._line.close()
+            os.close(self._stack)
 
     def heard_within(self, seconds: float) -> Event | None:
         try:

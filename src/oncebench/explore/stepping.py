@@ -43,6 +43,8 @@ class Stepped(sqlite3.Connection):
     """Whether it has a busy timeout, so that its busy handler would wait at all."""
     owner: Gate
     """Of the worker that opened it."""
+    user: Gate
+    """Of the worker that ran the last statement on it: the same, but where workers share connections."""
     thread: int | None
     """The only one that may use it; None if any may."""
     readers: set[weakref.ref[SteppedCursor]]
@@ -167,11 +169,11 @@ class Stepped(sqlite3.Connection):
             return action()
         if self.store != gate.store:
             gate.refuse(ONE_STORE)
-        if gate is not self.owner:
-            if gate.alone and gate.handed is not self:
-                gate.go_on("threads", BESIDE)  # it may be kept for each thread: others would have their own
-            gate.uses(self)
+        if gate.alone and gate is not self.owner and gate.handed is not self:
+            gate.go_on("threads", BESIDE)  # it may be kept for each thread: then others would have their own
         gate.step(sql, parameters)
+        if gate is not self.user:
+            gate.uses(self)
         try:
             return action()
         except sqlite3.Error as error:

@@ -45,10 +45,12 @@ class Threads(Distant):
         self._around = contextlib.ExitStack()
 
     def __enter__(self) -> Threads:
-        self._around.enter_context(surroundings(self._store))
-        self._around.enter_context(one_core())
-        for thread in self._threads:
-            thread.start()
+        with contextlib.ExitStack() as around:
+            around.enter_context(surroundings(self._store))
+            around.enter_context(one_core())
+            for thread in self._threads:
+                thread.start()
+            self._around = around.pop_all()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: object, trace: TracebackType | None) -> None:

@@ -31,7 +31,7 @@ def connect(gate: Gate, receiver: Receiver, path: Any, settings: Settings) -> An
 
 def is_anothers(gate: Gate, db: Any) -> bool:
     """Whether a worker was given a connection that another worker had opened."""
-    return isinstance(db, Stepped) and not gate.has_used(db)
+    return isinstance(db, Stepped) and db.owner is not gate
 
 
 def deliver(gate: Gate, receiver: Receiver, db: Any, calls: Sequence[Call], live: bool) -> Event:
@@ -43,7 +43,7 @@ def deliver(gate: Gate, receiver: Receiver, db: Any, calls: Sequence[Call], live
     Raises:
         oncebench.explore.gate.Killed: The worker was to die.
     """
-    gate.live, gate.idle = live, False
+    gate.begin(live)
     gate_of_caller.set(gate)
     attributed = isinstance(db, witness.Witnessed)
     for n, (id, qty, call) in enumerate(calls, 1):
@@ -70,7 +70,6 @@ def deliver(gate: Gate, receiver: Receiver, db: Any, calls: Sequence[Call], live
         event = gate.answer(outcome, detail, left_open, over=n == len(calls))
         if not event.over:
             gate.park(event)
-    gate.idle = True
     return event
 
 
