@@ -14,7 +14,7 @@ from typing import Any
 from oncebench.explore.clock import Clock
 from oncebench.explore.core import one_core
 from oncebench.explore.distant import Distant, Line, serve
-from oncebench.explore.gate import Event, Killed, started_by
+from oncebench.explore.gate import DIE, Event, Killed, started_by
 from oncebench.explore.pulse import Pulse, frames, place
 from oncebench.explore.site import Site
 from oncebench.explore.surroundings import surroundings
@@ -82,6 +82,9 @@ class _Thread(Line):
     def stop(self) -> None:
         """Let it end; one that is stuck in a call that no exception reaches is left to the process's end."""
         self.say(("quit",))
+        for _ in self._started():  # one that outlived its call may be parked, and hear that in its place
+            self.say(DIE)
+            self.say(("quit",))
         if self.is_overdue and self._thread.ident is not None:
             awaiting.interrupt(self._thread.ident)
         self._thread.join(min(self.patience, _FAREWELL))
@@ -99,8 +102,11 @@ class _Thread(Line):
 
     def _numbers(self) -> list[int]:
         """Of the worker's threads: its own, and those that it started."""
-        threads = [self._thread, *started_by.get(self._thread.ident or 0, ())]
+        threads = [self._thread, *self._started()]
         return [thread.native_id or 0 for thread in threads if thread.is_alive()]
+
+    def _started(self) -> list[threading.Thread]:
+        return started_by.get(self._thread.ident or 0, [])
 
     def heard_within(self, seconds: float) -> Event | None:
         try:
