@@ -40,6 +40,16 @@ def sleeps(db: sqlite3.Connection, id: str, qty: int) -> bool:
     return immediate.receive(db, id, qty)
 
 
+def sleeps_at_random(db: sqlite3.Connection, id: str, qty: int) -> bool:
+    """Tries again after a refusal, and waits in between as many do, for a time of its own."""
+    for _ in range(4):
+        try:
+            return immediate.receive(db, id, qty)
+        except sqlite3.OperationalError:
+            time.sleep(random.random())
+    return immediate.receive(db, id, qty)
+
+
 def locks_the_process(db: sqlite3.Connection, id: str, qty: int) -> bool:
     """A lock of the process does not make a look and a work one transaction for others."""
     with _lock:

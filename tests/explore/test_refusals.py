@@ -109,6 +109,12 @@ def test_a_sleep_takes_no_time_and_is_named() -> None:
     assert result.unexplored == ["it sleeps (slept 3600 s), which nobody waited for"]
 
 
+def test_how_long_a_sleep_was_makes_no_state_another() -> None:
+    part = explore(cannot.sleeps_at_random, **QUICK).parts[0]
+    assert part.complete
+    assert part.run < (part.total or 0)
+
+
 def test_a_lock_of_the_process_is_found_out_on_processes() -> None:
     """Sound within one process, broken with two: the processes say so."""
     target = f"{Path(cannot.__file__)}:locks_the_process"

@@ -17,6 +17,8 @@ from oncebench.explore.pulse import NOT_THEIRS
 
 READ = "read the clock"
 """The text of a look at a clock, among the things that a worker has seen."""
+SLEPT = "slept "
+"""What the text of a sleep begins with, there."""
 
 _SQL = {  # SQLite's functions of time, and the version that brought them (https://sqlite.org/lang_datefunc.html)
     "date": (3,),

@@ -18,15 +18,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
 
-from oncebench.explore.clocks import PYTHONS
+from oncebench.explore.clocks import PYTHONS, SLEPT
 from oncebench.explore.connecting import connect_stepped, explored
 from oncebench.explore.gate import gate_of_caller
 from oncebench.explore.pulse import NOT_THEIRS, frames, place
 from oncebench.explore.terminal import interrupts_known
 
 ONE_PROCESS = "explore moves one process for each worker at the most, so call SQLite in the process it is in"
-SLEPT = "slept "
-"""What the text of a sleep begins with, among the things that a worker has seen."""
 
 _LOCKS = (fcntl.F_SETLK, fcntl.F_SETLKW)
 _OURS = str(Path(__file__).parents[1])

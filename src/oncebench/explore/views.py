@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
+from oncebench.explore.clocks import SLEPT
+
+_SLEPT = f"'{SLEPT}"
+
 
 class Views:
     """Numbers for things seen, the same for the same, over all schedules of one exploration.
@@ -27,7 +31,12 @@ class Views:
         return self._numbers.setdefault(things, len(self._numbers))
 
     def text(self, text: str) -> Hashable:
-        """A text that stands for a result; one that shows an address says nothing, and is like no other."""
+        """A text that stands for a result; one that shows an address says nothing, and is like no other.
+
+        All sleeps are alike: how long one was, often a random time, tells of nothing but the clock.
+        """
+        if text.startswith(_SLEPT):
+            return _SLEPT
         if " at 0x" in text:
             self._opaque += 1
             return self._opaque

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from oncebench.audit import Findings, Kind, Violation, audit, overlapped
-from oncebench.explore.clocks import READ
+from oncebench.explore.clocks import READ, SLEPT
 from oncebench.explore.crew import Crew
 from oncebench.explore.plan import Plan
 from oncebench.explore.play import Play
@@ -18,7 +18,6 @@ from oncebench.explore.run import Diverged, NeedsOthers, Run, Unexplorable
 from oncebench.explore.search import Search
 from oncebench.explore.site import Site
 from oncebench.explore.strategies import Sample, Strategy, play_chosen, play_told, with_preemptions
-from oncebench.explore.surroundings import SLEPT
 from oncebench.explore.views import Views
 from oncebench.messages import BadInput, History, Outcome
 from oncebench.receivers import loader
