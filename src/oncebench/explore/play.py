@@ -7,6 +7,7 @@ from collections.abc import Hashable
 from oncebench.explore.clock import JUMP
 from oncebench.explore.crew import Crew
 from oncebench.explore.drain import drain
+from oncebench.explore.draws import drawn
 from oncebench.explore.gate import GO, TIME_OUT, Event
 from oncebench.explore.log import Log
 from oncebench.explore.plan import TICK, Plan, letter
@@ -171,6 +172,9 @@ class Play:
         return event
 
     def _check(self, seat: Seat, event: Event) -> None:
+        for text in drawn(event.seen):
+            seat.draws += 1
+            self._site.drawn.setdefault(text, f"random {seat.name}{seat.draws}")
         if event.kind == "refused":
             raise BadInput(f"{self._site.receiver.name} cannot be explored: {event.what}")
         if event.kind == "overdue":
@@ -230,7 +234,7 @@ class Play:
 
     def _view(self, seat: Seat, event: Event) -> None:
         views, plain = self._views, self._site.plain
-        view = views.number(seat.view, tuple([views.text(plain(text)) for text in event.seen]))
+        view = views.number(seat.view, tuple([views.text(plain(text), self._time) for text in event.seen]))
         what, parameters = plain(event.what), plain(event.parameters)
         if event.kind != "wait":  # whether one waits is SQLite's to say, not the receiver's
             answer = Outcome(event.outcome).name if event.outcome else ""
@@ -302,8 +306,11 @@ class Play:
 
     def key(self) -> Hashable:
         """What distinguishes this prefix from others with other futures."""
-        clock = self._crew.clock
-        return self._at.key(None if clock is None else clock.offset)
+        return self._at.key(self._time)
+
+    @property
+    def _time(self) -> float | None:
+        return None if self._crew.clock is None else self._crew.clock.offset
 
     # The end.
 

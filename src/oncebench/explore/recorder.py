@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
 
+from oncebench.explore.draws import drawn
 from oncebench.explore.gate import Event
 from oncebench.explore.plan import TICK
 from oncebench.explore.run import PASSES, Step
@@ -36,7 +37,7 @@ class Recorder:
         if timed_out:
             status = "timed out"
         shown = (event.what,) if event.kind in ("wait", "asleep") else event.seen
-        seen = tuple([self._site.plain(text) for text in (*self.early, *shown)])
+        seen = tuple([self._site.plain(text) for text in (*self.early, *shown) if not drawn((text,))])
         self.early = ()
         answer = Outcome(event.outcome).name.lower() if event.kind == "answer" else ""
         # Only one worker moved: if the write lock is taken since, it has it.

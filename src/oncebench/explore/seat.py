@@ -26,6 +26,7 @@ class Seat:
         view: What it has seen, as a number.
         where: The receiver's line at which it waits outside SQLite.
         retry: It waits, and somebody has let go of a lock since.
+        draws: How many random texts it has drawn.
         marks: For each statement of the open transaction: what was committed when it ran, and after how many
             commits.
     """
@@ -45,6 +46,7 @@ class Seat:
     statement: str = ""
     parameters: str = ""
     where: str = ""
+    draws: int = 0
     marks: tuple[tuple[int, int], ...] = ()
 
     @property

@@ -71,6 +71,7 @@ class Site:
         path: The store.
         token: What is appended to every id, other for each schedule: a receiver that remembers ids in the
             process must not take a new schedule for a redelivery. Taken off wherever ids are shown.
+        drawn: Random texts of this schedule, and what stands for each wherever it is shown.
         is_wal: Whether it can be read at any time, since nobody who commits locks readers out.
     """
 
@@ -95,6 +96,7 @@ class Site:
             self._folder = Folder(prefix)
         self.path = self._folder.path / "store.db"
         self.token = ""
+        self.drawn: dict[str, str] = {}
         self._clean = self._seen = -1
         self._aside = False
         self._renewable = True
@@ -121,6 +123,7 @@ class Site:
             disconnect: Closes all workers' connections; called if the file itself must be replaced.
         """
         self.token = f"@{next(_tokens)}"
+        self.drawn.clear()
         if not self._is_as_made():
             self._observer.close()
             disconnect()
@@ -190,8 +193,11 @@ class Site:
         )
 
     def plain(self, text: object) -> str:
-        """A text without the token."""
-        return (text if isinstance(text, str) else repr(text)).replace(self.token, "")
+        """A text without what differs from schedule to schedule: the token, and what was drawn at random."""
+        plain = (text if isinstance(text, str) else repr(text)).replace(self.token, "")
+        for drawn, name in self.drawn.items():
+            plain = plain.replace(drawn, name)
+        return plain
 
     def changed(self) -> bool:
         """Whether anybody has committed since this was asked last."""

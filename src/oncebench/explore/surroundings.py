@@ -20,6 +20,7 @@ from typing import Any, NoReturn
 
 from oncebench.explore.clocks import PYTHONS, SLEPT
 from oncebench.explore.connecting import connect_stepped, explored
+from oncebench.explore.draws import DRAWS, MODULES
 from oncebench.explore.gate import gate_of_caller
 from oncebench.explore.pulse import NOT_THEIRS, frames, place
 from oncebench.explore.terminal import interrupts_known
@@ -58,7 +59,7 @@ def _no_sleep(seconds: Any, /) -> None:
         _sleep(min(seconds, 0))  # says what is wrong with a number that is none
         gate.saw(f"{SLEPT}{seconds:g} s")
         if gate.clock is not None:
-            gate.clock.offset += seconds
+            gate.clock.sleep(seconds)
 
 
 def _locked_by_process(real: Any, asks: Callable[..., bool]) -> Any:
@@ -84,6 +85,7 @@ _STANDS_FOR: dict[Any, Any] = {
     fcntl.fcntl: _locked_by_process(fcntl.fcntl, lambda _, command, *__: command in _LOCKS),
     sqlite3.connect: connect_stepped,
     **PYTHONS,
+    **DRAWS,
 }
 
 
@@ -107,7 +109,7 @@ def surroundings(store: str) -> Iterator[None]:
     stands_for = {id(real): (real, other) for real, other in _STANDS_FOR.items()}
     changed: list[tuple[ModuleType, str, Any]] = []
     try:
-        for module in (os, time, datetime, fcntl, sqlite3, sqlite3.dbapi2, *_theirs()):
+        for module in (os, time, datetime, fcntl, sqlite3, sqlite3.dbapi2, *MODULES, *_theirs()):
             for name, value in list(vars(module).items()):
                 real, other = stands_for.get(id(value), (None, None))
                 if other is not None:

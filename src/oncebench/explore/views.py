@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from oncebench.explore.clocks import SLEPT
+from oncebench.explore.clocks import READ, SLEPT
 
-_SLEPT = f"'{SLEPT}"
+_READ, _SLEPT = repr(READ), f"'{SLEPT}"
 
 
 class Views:
@@ -30,11 +30,17 @@ class Views:
         """The number of these things together."""
         return self._numbers.setdefault(things, len(self._numbers))
 
-    def text(self, text: str) -> Hashable:
+    def text(self, text: str, time: float | None) -> Hashable:
         """A text that stands for a result; one that shows an address says nothing, and is like no other.
 
         All sleeps are alike: how long one was, often a random time, tells of nothing but the clock.
+
+        Args:
+            text: What was seen.
+            time: How far the workers' clock was put forward; None for the system's.
         """
+        if text == _READ:
+            return text, time
         if text.startswith(_SLEPT):
             return _SLEPT
         if " at 0x" in text:
